@@ -1,0 +1,25 @@
+include(CMakePackageConfigHelpers)
+
+install(TARGETS decant decant_static EXPORT decant
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET decant_program)
+    install(TARGETS decant_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/decant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+foreach(section 1 3)
+    file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.${section})
+    install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/decant)
+install(EXPORT decant NAMESPACE decant:: FILE decantConfig.cmake DESTINATION ${package_dir})
+write_basic_package_version_file(decantConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/decantConfigVersion.cmake DESTINATION ${package_dir})
+
+# Relative to the file itself, so that an installed tree can be moved.
+set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pc_libdir ${pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH pc_includedir ${pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/decant.pc.in decant.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/decant.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

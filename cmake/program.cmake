@@ -1,0 +1,8 @@
+# The decant program. Linked statically against the library, so that it runs from wherever it is copied to.
+
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
+if(sources)
+    add_executable(decant_program ${sources})
+    target_link_libraries(decant_program PRIVATE decant_static)
+    set_target_properties(decant_program PROPERTIES OUTPUT_NAME decant)
+endif()
