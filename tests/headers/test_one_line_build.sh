@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# One line over the list of sources builds the library, without a configure step, and it links libc alone.
+set -euo pipefail
+cd "$DECANT_SOURCE"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cc -std=c11 -Iinclude -Isrc -shared -fPIC -o "$work/libdecant.so" -Wl,-z,defs $(cat src/sources.list)
+
+needs=$(readelf -d "$work/libdecant.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+[[ $needs == libc.so.6 ]] || {
+    printf 'needs more than libc:\n%s\n' "$needs"
+    exit 1
+}
+
+# The list is whole: no source of the library is missing from it.
+diff <(sort src/sources.list) <(find src -name '*.c' | sort)

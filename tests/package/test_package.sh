@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What cmake --install laid down is found by CMake and by pkg-config, and works wherever the tree is moved to.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+consumer=$DECANT_SOURCE/tests/package/consumer
+version=$(sed -n 's/^#define DECANT_VERSION_[A-Z]* *\([0-9]*\)$/\1/p' "$DECANT_SOURCE/include/decant/version.h" | paste -sd.)
+
+expect() {
+    local said
+    said=$("$@")
+    [[ $said == "$version" ]] || {
+        echo "$*: said '$said', expected '$version'"
+        exit 1
+    }
+}
+
+DESTDIR=$work/stage cmake --install "$DECANT_BUILD" --prefix /opt/decant >"$work/log"
+mv "$work/stage/opt/decant" "$work/moved"
+lib=$(dirname "$(find "$work/moved" -name libdecant.a)")
+
+cmake -S "$consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Debug >"$work/log"
+cmake --build "$work/cmake" >"$work/log"
+expect "$work/cmake/with_decant"
+expect "$work/cmake/with_decant_static"
+
+export PKG_CONFIG_PATH=$lib/pkgconfig
+[[ $(pkg-config --modversion decant) == "$version" ]]
+cc -o "$work/shared" "$consumer/main.c" $(pkg-config --cflags --libs decant)
+LD_LIBRARY_PATH=$lib expect "$work/shared"
+cc -o "$work/static" "$consumer/main.c" $(pkg-config --cflags decant) "$lib/libdecant.a"
+expect "$work/static"
+
+"$work/moved/bin/decant" --version | grep -qF "$version"
