@@ -1,0 +1,59 @@
+/**
+ * Comparing models.
+ */
+#ifndef DECANT_CHECK_H
+#define DECANT_CHECK_H
+
+#include <decant/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How two models differ in one place. */
+typedef enum decant_difference_kind {
+    DECANT_ONLY_IN_A = 1,
+    DECANT_ONLY_IN_B,
+    DECANT_DTYPE_DIFFERS,
+    DECANT_SHAPE_DIFFERS,
+    DECANT_VALUES_DIFFER,
+    DECANT_METADATA_DIFFERS /* shown, does not count */
+} decant_difference_kind;
+
+/** One difference. Everything is lent for the time of the callback. */
+typedef struct decant_difference {
+    decant_difference_kind kind;
+    const char            *name; /* of the tensor, or the metadata key */
+    size_t                 name_len;
+    const decant_tensor   *a, *b;   /* NULL where absent */
+    uint64_t               elements; /* VALUES: how many differ */
+    uint64_t               first;    /* VALUES: row-major index of the first element that differs */
+    const char            *a_text, *b_text; /* that element, or the metadata's value, for people */
+} decant_difference;
+
+/** @return not 0 to stop comparing */
+typedef int (*decant_on_difference)(void *ctx, const decant_difference *difference);
+
+typedef struct decant_diff_totals {
+    size_t   tensors;     /* compared */
+    uint64_t bytes;       /* compared */
+    size_t   differences; /* that count */
+} decant_diff_totals;
+
+/**
+ * Compare tensors by name: dtype, shape, and data bit for bit. Order, container and layout do not count.
+ *
+ * @param found   called for each difference, in order of name; may be NULL
+ * @param totals  may be NULL; differences 0 means the same
+ * @return DECANT_OK also when they differ; the status of a failed read; DECANT_CANCELLED
+ *
+ * Memory: two slots of 1 MiB and 8 bytes a tensor.
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_diff(const decant_model *a, const decant_model *b,
+                                                       decant_on_difference found, void *ctx,
+                                                       decant_diff_totals *totals, decant_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+/**
+ * Saving: plans and the places where they land.
+ */
+#ifndef DECANT_SAVE_H
+#define DECANT_SAVE_H
+
+#include <decant/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * What a save did, or what a plan would do: sizes, routes, losses, peaks.
+ *
+ * Threads: immutable, share freely.
+ */
+typedef struct decant_report decant_report;
+
+/** Called between slots with bytes done and bytes in total. @return not 0 to stop: the save fails with DECANT_CANCELLED */
+typedef int (*decant_progress)(void *ctx, uint64_t done, uint64_t total);
+
+/** Options of plan and save. NULL or all zero: the defaults. */
+typedef struct decant_save_options {
+    size_t          size;   /* of this struct: DECANT_SAVE_OPTIONS_INIT */
+    const char     *format; /* by name ("burnpack", "safetensors"); NULL: by the extension of the path */
+    unsigned        allow;  /* DECANT_ALLOW_* */
+    int             replace; /* replace what is at the path when the new file is complete; default: refuse */
+    int             append_extension; /* as burn-pack does: a path without an extension gets the format's own */
+    decant_progress progress;
+    void           *progress_ctx;
+} decant_save_options;
+
+#define DECANT_SAVE_OPTIONS_INIT                  \
+    {                                             \
+        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0 \
+    }
+
+/**
+ * Say what decant_save() would do, without writing or asking a provider: the same code up to the first byte.
+ *
+ * @param path    may be NULL: then options->format is needed and nothing about the place is checked
+ * @param report  [owned] release with decant_report_close()
+ * @return as decant_save() before its first byte
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_plan(const decant_model *model, const char *path,
+                                                       const decant_save_options *options, decant_report **report,
+                                                       decant_error *err);
+
+/**
+ * Save a model to a file, all or nothing: on any failure what was at the path is untouched and nothing else is left. The
+ * result is on stable storage when this returns DECANT_OK. Data goes to a scratch file beside the path, is synced once and
+ * renamed, and the folder is synced. A symbolic link at the path is replaced. The mode is that of the file replaced, else
+ * 0666 less the umask.
+ *
+ * Providers are asked at most once each, in the order of the output, each released before the next.
+ *
+ * @param report  [owned] NULL: no report
+ * @return DECANT_LOSS, DECANT_LIMIT, DECANT_MISMATCH, DECANT_DUPLICATE (nothing was touched); DECANT_EXISTS,
+ *         DECANT_SAME_FILE, DECANT_NO_SPACE, DECANT_IO, a provider's status, DECANT_CANCELLED (undone);
+ *         DECANT_NOT_DURABLE (the new file is in place)
+ *
+ * Memory: 4 MiB of staging, however large the model. Threads: callbacks run on this thread.
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_save(const decant_model *model, const char *path,
+                                                       const decant_save_options *options, decant_report **report,
+                                                       decant_error *err);
+
+/**
+ * Save over a file in place: links are followed, the inode, its owner and its other names are kept, nothing is synced. The
+ * header is written last. A failure leaves a file that no reader accepts. Refused where the file is one of the sources.
+ * Without `replace` the file must not exist.
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_save_in_place(const decant_model *model, const char *path,
+                                                                const decant_save_options *options,
+                                                                decant_report **report, decant_error *err);
+
+/**
+ * Save into the caller's memory. Bytes past the size of the result keep what they were.
+ *
+ * @param len  bytes at `dst`; DECANT_NO_SPACE with found and expected if too few, nothing touched
+ * @param written  bytes of the result; may be NULL
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_save_into(const decant_model *model, void *dst, size_t len,
+                                                            size_t *written, const decant_save_options *options,
+                                                            decant_report **report, decant_error *err);
+
+/** Save into new memory, allocated once. @param out [owned] bytes that hold it; pin them to read */
+DECANT_API DECANT_MUST_CHECK decant_status decant_save_new(const decant_model *model, decant_bytes **out,
+                                                           const decant_save_options *options, decant_report **report,
+                                                           decant_error *err);
+
+/** Where a stream goes. */
+typedef struct decant_stream {
+    size_t size; /* of this struct */
+    decant_status (*write)(void *ctx, const void *data, size_t len, decant_error *err); /* takes all, or fails */
+    void *ctx;
+} decant_stream;
+
+/** Save to a stream, front to back. What was written before a failure cannot be taken back. */
+DECANT_API DECANT_MUST_CHECK decant_status decant_save_stream(const decant_model *model, const decant_stream *stream,
+                                                              const decant_save_options *options,
+                                                              decant_report **report, decant_error *err);
+
+/** Exact bytes of the result, without asking a provider. options->format is needed. */
+DECANT_API DECANT_MUST_CHECK decant_status decant_size(const decant_model *model, const decant_save_options *options,
+                                                       uint64_t *size, decant_error *err);
+
+/* Reports. Texts are lent by the report. */
+DECANT_API const char *decant_report_path(const decant_report *report); /* "" where there is none */
+DECANT_API const char *decant_report_format(const decant_report *report);
+DECANT_API uint64_t    decant_report_size(const decant_report *report);         /* bytes of the output */
+DECANT_API uint64_t    decant_report_data(const decant_report *report);         /* bytes of tensors in it */
+DECANT_API size_t      decant_report_tensors(const decant_report *report);      /* tensors in it */
+DECANT_API uint64_t    decant_report_memory(const decant_report *report);       /* staging planned, bytes */
+DECANT_API uint64_t    decant_report_room(const decant_report *report);         /* disk needed, bytes */
+DECANT_API uint64_t    decant_report_free(const decant_report *report);         /* disk free when planned, bytes */
+DECANT_API int         decant_report_published(const decant_report *report);    /* the output is in place */
+DECANT_API int         decant_report_durable(const decant_report *report);      /* and survives power loss */
+/** What is lost ("3 param ids"), index from 0. NULL past the last. */
+DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
+/** Who can open the output, and what is missing where something is; "Burn" or "transformers: no metadata format=pt". */
+DECANT_API const char *decant_report_reader(const decant_report *report, size_t index);
+/** Per source: path, bytes read from it, route ("copy") and why nothing better; 0 past the last. */
+DECANT_API int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
+                                    const char **route, const char **reason);
+DECANT_API void decant_report_close(decant_report **report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

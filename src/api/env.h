@@ -1,0 +1,43 @@
+/* What every entry point runs in. The process-wide default is the one mutable global of the library. */
+#ifndef DCN_ENV_H
+#define DCN_ENV_H
+
+#include <decant/decant.h>
+
+#include "pour/pour.h"
+
+typedef struct dcn_env {
+    dcn_io  *io;
+    dcn_cut  cut;
+    uint64_t crew_seed; /* not 0: a seeded crew, for tests */
+} dcn_env;
+
+/* The default: this system, the default cut, no threads. */
+const dcn_env *dcn_env_default(void);
+
+/* The kinds of place a model is saved to. */
+typedef enum dcn_target_kind {
+    DCN_TO_FILE,
+    DCN_TO_FILE_IN_PLACE,
+    DCN_TO_MEMORY,
+    DCN_TO_NEW,
+    DCN_TO_STREAM,
+    DCN_TO_NOWHERE /* plan only */
+} dcn_target_kind;
+
+typedef struct dcn_target {
+    dcn_target_kind kind;
+    const char     *path;           /* files */
+    void           *dst;            /* memory */
+    size_t          len;            /* memory, bytes */
+    decant_stream   stream;         /* streams */
+    decant_bytes  **bytes;          /* new memory: [owned] by the caller on success */
+} dcn_target;
+
+/* The public verbs with an environment of their own: what the tests call. */
+decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
+                       decant_error *err);
+decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_target *target,
+                       const decant_save_options *options, bool plan_only, decant_report **report, decant_error *err);
+
+#endif

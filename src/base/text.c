@@ -1,0 +1,101 @@
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The length of the character at `p`, with its code point; 0 if there is none in `left` bytes. */
+static size_t decode(const uint8_t *p, size_t left, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : p[0] >= 0xC0 ? 2 : 0;
+
+    if (len == 0 || len > left || p[0] > 0xF4)
+        return 0;
+    *code = len == 1 ? p[0] : p[0] & (0x7Fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        *code = *code << 6 | (p[i] & 0x3F);
+    }
+    if (*code < least[len] || (*code >= 0xD800 && *code < 0xE000) || *code > 0x10FFFF)
+        return 0;
+    return len;
+}
+
+bool dcn_utf8_valid(const void *data, size_t len)
+{
+    const uint8_t *p = data, *end = p + len;
+    uint32_t code;
+
+    while (p < end) {
+        uint64_t word;
+        size_t step;
+
+        if (end - p >= 8) { /* eight ASCII bytes at a time: names are mostly that */
+            memcpy(&word, p, 8);
+            if (!(word & UINT64_C(0x8080808080808080))) {
+                p += 8;
+                continue;
+            }
+        }
+        step = decode(p, (size_t)(end - p), &code);
+        if (step == 0)
+            return false;
+        p += step;
+    }
+    return true;
+}
+
+size_t dcn_utf8_cut(const char *text, size_t len, size_t max)
+{
+    size_t cut = len < max ? len : max;
+
+    if (cut == len)
+        return cut;
+    while (cut > 0 && ((uint8_t)text[cut] & 0xC0) == 0x80)
+        cut--;
+    return cut;
+}
+
+/* Characters that would move the cursor, break the line or reorder what stands beside them. */
+static bool is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E || code == 0x200F ||
+           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+}
+
+void dcn_text_escape(char *out, size_t size, const char *text, size_t len)
+{
+    const uint8_t *p = (const uint8_t *)text, *end = p + len;
+    size_t used = 0, safe = 0; /* safe: where "..." may go */
+
+    if (size == 0)
+        return;
+    while (p < end) {
+        char piece[16];
+        uint32_t code = 0;
+        size_t step = decode(p, (size_t)(end - p), &code), piece_len;
+
+        if (step == 0 || is_unsafe(code)) {
+            piece_len = (size_t)(step <= 1 ? snprintf(piece, sizeof piece, "\\x%02x", p[0])
+                                           : snprintf(piece, sizeof piece, "\\u{%04x}", code));
+            step = step ? step : 1;
+        } else {
+            memcpy(piece, p, step);
+            piece_len = step;
+        }
+        if (used + piece_len >= size) {
+            if (size > 3) {
+                memcpy(out + safe, "...", 3);
+                used = safe + 3;
+            }
+            break;
+        }
+        memcpy(out + used, piece, piece_len);
+        used += piece_len;
+        if (used + 3 < size)
+            safe = used;
+        p += step;
+    }
+    out[used] = '\0';
+}

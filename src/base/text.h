@@ -1,0 +1,23 @@
+/* UTF-8: checking it, and making it safe to print. */
+#ifndef DCN_BASE_TEXT_H
+#define DCN_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* Whether all of it is well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). NUL is a character. */
+bool dcn_utf8_valid(const void *data, size_t len);
+
+/* The length of the longest prefix of at most `max` bytes that does not cut a character. */
+size_t dcn_utf8_cut(const char *text, size_t len, size_t max);
+
+/*
+ * Copies `text` for people into `out` of `size` bytes, NUL-terminated: control characters (C0, DEL, C1, bidi and line
+ * separators) become \xNN or \u{NNNN}, bytes that are no UTF-8 become \xNN; cut to fit with "..." at the end.
+ */
+void dcn_text_escape(char *out, size_t size, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,35 @@
+/* Threads and atomics, in one place so that a platform without them has one file to change. */
+#ifndef DCN_BASE_THREAD_H
+#define DCN_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef pthread_mutex_t dcn_mutex;
+#define DCN_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+
+static inline void dcn_lock(dcn_mutex *mutex)
+{
+    pthread_mutex_lock(mutex);
+}
+
+static inline void dcn_unlock(dcn_mutex *mutex)
+{
+    pthread_mutex_unlock(mutex);
+}
+
+/* A reference count. Going up needs no order; the last one down must see all that others did (acquire-release). */
+typedef atomic_uint_fast32_t dcn_refs;
+
+static inline void dcn_refs_up(dcn_refs *refs)
+{
+    atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+}
+
+/* True for the last. */
+static inline int dcn_refs_down(dcn_refs *refs)
+{
+    return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+#endif

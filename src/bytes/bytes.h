@@ -1,0 +1,89 @@
+/*
+ * What stands behind a decant_bytes. A backing and a handle are one thing: file, host memory, provider, slice and rope are
+ * decant_bytes with a table each, and a span is a range of one, stored as a value.
+ */
+#ifndef DCN_BYTES_H
+#define DCN_BYTES_H
+
+#include <decant/bytes.h>
+
+#include <stdbool.h>
+
+#include "base/thread.h"
+#include "bytes/source.h"
+
+typedef struct decant_bytes dcn_backing;
+
+/* A range of a backing, 24 bytes. Who stores one holds a reference on its backing. */
+typedef struct dcn_span {
+    dcn_backing *backing;
+    uint64_t     offset, len;
+} dcn_span;
+
+/* Where a range lies, as far as it lies in one place: until `upto` (relative to the backing), at `at` in `source`. */
+typedef struct dcn_place {
+    dcn_source *source;
+    uint64_t    at, upto;
+} dcn_place;
+
+/* One range wanted. */
+typedef struct dcn_fetch {
+    uint64_t at; /* in the backing */
+    void    *dst;
+    size_t   len;
+} dcn_fetch;
+
+/* What a model's bytes are when somebody asks. Called through the functions below only. */
+typedef struct dcn_backing_ops {
+    const char *kind;        /* "file": reports */
+    bool        takes_turns; /* a provider: rising offsets, once, one at a time */
+    /* fills every fetch, or fails. begin may only start the work (a device copy); finish, if there is one, waits */
+    decant_status (*begin)(dcn_backing *b, dcn_fetch *f, size_t count, decant_error *err);
+    decant_status (*finish)(dcn_backing *b, dcn_fetch *f, size_t count, decant_error *err);
+    /* optional: memory that holds the range, until the view is released; DECANT_UNSUPPORTED: not this range */
+    decant_status (*lend)(dcn_backing *b, uint64_t at, uint64_t len, decant_view *out, decant_error *err);
+    /* optional: where in which source; false: in none */
+    bool (*place)(dcn_backing *b, uint64_t at, dcn_place *out);
+    /* optional: the backing that holds `at`, with the offset there and how far it goes: slices and ropes */
+    dcn_backing *(*under)(dcn_backing *b, uint64_t at, uint64_t *offset, uint64_t *upto);
+    void (*close)(dcn_backing *b); /* the last reference is gone: release everything, the backing itself too */
+} dcn_backing_ops;
+
+struct decant_bytes {
+    const dcn_backing_ops *ops;
+    dcn_refs               refs;
+    uint64_t               len;
+    unsigned               depth; /* ropes below it: bounded, so that reading never recurses further */
+    dcn_mutex              lock;  /* guards kept */
+    struct dcn_kept       *kept;  /* memory that keep() filled, counted; NULL: none */
+};
+
+/* Ropes may nest this deep; deeper is DECANT_BAD_CALL. */
+enum { DCN_ROPE_DEPTH = 32 };
+
+/* Prepares the common part; the references are 1. */
+void dcn_backing_init(dcn_backing *b, const dcn_backing_ops *ops, uint64_t len);
+
+/* All of a source as bytes. Takes over the caller's reference on `source` on success. */
+decant_status dcn_bytes_from_source(dcn_source *source, decant_bytes **out, decant_error *err);
+
+/* Reads ranges of a span's backing (offsets count in the backing), whatever is behind it. Never caches. */
+decant_status dcn_backing_fetch(dcn_backing *b, dcn_fetch *f, size_t count, decant_error *err);
+
+/*
+ * Memory that holds [at, at + len) already (host memory, kept bytes), or that a provider produces for the whole of it
+ * (`may_produce`). DECANT_UNSUPPORTED where there is none: fetch instead.
+ */
+decant_status dcn_backing_lend(dcn_backing *b, uint64_t at, uint64_t len, bool may_produce, decant_view *out,
+                               decant_error *err);
+
+/* Where `at` lies in which source, through slices and ropes; false where it is in none or in memory already. */
+bool dcn_backing_place(dcn_backing *b, uint64_t at, dcn_place *out);
+
+/*
+ * The backing that answers for `at` in the end, after slices and ropes: a file, memory, a provider, or kept bytes
+ * themselves. `upto` is how far that holds, relative to `b`; `offset` where `at` lies in the result.
+ */
+dcn_backing *dcn_backing_leaf(dcn_backing *b, uint64_t at, uint64_t *offset, uint64_t *upto);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * A source: one inode that is read, opened once, with the identity it had then. The one place where model files are read.
+ * (Owned sources, and the map of ranges that have moved, come with consuming.)
+ */
+#ifndef DCN_SOURCE_H
+#define DCN_SOURCE_H
+
+#include <decant/model.h>
+
+#include "io/io.h"
+
+typedef struct dcn_source dcn_source;
+
+/*
+ * Opens a file for reading, links followed. A folder, FIFO or device is refused by name.
+ *
+ * @param io   [lent] outlives the source
+ * @param out  [owned] one reference
+ */
+decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, decant_error *err);
+
+/* A file that is open already. Takes it over on success. */
+decant_status dcn_source_from_file(dcn_file **file, dcn_source **out, decant_error *err);
+
+/* A reader of the caller's, copied. `name` is for messages. */
+decant_status dcn_source_from_reader(const decant_reader *reader, const char *name, dcn_source **out, decant_error *err);
+
+/*
+ * Reads ranges, all or none. Neighbours are read together: ranges are sorted, and gaps of up to a few KiB between them are
+ * read and thrown away, so that many small ranges cost few calls. A range past the end is TRUNCATED.
+ *
+ * @param ranges  sorted in place
+ */
+decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t count, decant_error *err);
+
+/* Bytes, as of opening. */
+uint64_t dcn_source_size(const dcn_source *source);
+
+/* The path or name it was opened with, for messages and reports. */
+const char *dcn_source_path(const dcn_source *source);
+
+/* Facts as of opening; NULL if it is a reader and has none. */
+const dcn_facts *dcn_source_facts(const dcn_source *source);
+
+/* DECANT_CHANGED, with found and expected, if size or time are not what they were at opening. */
+decant_status dcn_source_check(dcn_source *source, decant_error *err);
+
+dcn_source *dcn_source_ref(dcn_source *source);
+void dcn_source_unref(dcn_source **source);
+
+#endif

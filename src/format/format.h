@@ -1,0 +1,59 @@
+/*
+ * One container format: a folder with layout.h (magics, offsets, limits, each with its source), index.c (input → model)
+ * and emit.c (model → plans), and a line in registry.c. Formats never write, never see a device, never think about crashes.
+ * (A check slot, all that can be verified, comes with the verify command.)
+ */
+#ifndef DCN_FORMAT_H
+#define DCN_FORMAT_H
+
+#include "model/model.h"
+#include "plan/plan.h"
+
+/* What a format may look at: its only door to the system. */
+typedef struct dcn_input {
+    decant_bytes *bytes; /* [lent] the whole file, buffer or range */
+    const char   *name;  /* as the caller wrote it: for messages */
+} dcn_input;
+
+/* What is known of a file before anybody claims it. */
+typedef struct dcn_clue {
+    const uint8_t *head; /* the first bytes */
+    size_t         head_len;
+    uint64_t       size; /* of the whole */
+} dcn_clue;
+
+enum { DCN_HEAD = 4096 }; /* bytes of a clue's head, fewer if the file is shorter */
+
+typedef struct dcn_format {
+    const char        *name;       /* "safetensors": options, errors, CLI */
+    const char *const *extensions; /* no dot, canonical first, NULL ends */
+    int (*probe)(const dcn_clue *clue); /* 0 not mine, 100 certain; pure */
+    decant_status (*index)(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model, decant_error *err);
+    decant_status (*emit)(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
+} dcn_format;
+
+/* The format at `index`; NULL past the last. */
+const dcn_format *dcn_format_at(size_t index);
+
+/* By name, or NULL. */
+const dcn_format *dcn_format_named(const char *name);
+
+/* By the extension of a path, case ignored; NULL if none has it. */
+const dcn_format *dcn_format_for_path(const char *path);
+
+/*
+ * By content, never by name: reads the head once. What is recognised but is no model of ours (a Git-LFS pointer, a web
+ * page, nothing at all) is named for what it is.
+ *
+ * @return DECANT_UNSUPPORTED, DECANT_TRUNCATED (empty), or that of a failed read
+ */
+decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_error *err);
+
+/* The whole of the opening: detect (or the format named), index, sorted and noted. @param out [owned] */
+decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, bool lenient,
+                              decant_model **out, decant_error *err);
+
+extern const dcn_format dcn_burnpack;
+extern const dcn_format dcn_safetensors;
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Where a plan lands, in phases: begin, write (or lend), seal, publish; abandon from any of them. An output never knows
+ * where bytes come from. One file a kind: file.c (atomic, and in place), memory.c, stream.c, sink.c.
+ */
+#ifndef DCN_OUTPUT_H
+#define DCN_OUTPUT_H
+
+#include "plan/plan.h"
+
+typedef struct dcn_output dcn_output;
+
+/* What an output can do. */
+enum {
+    DCN_CAN_SEEK = 1 << 0,     /* writes in any order */
+    DCN_CAN_LEND = 1 << 1,     /* slots are views of it */
+    DCN_CAN_PUBLISH = 1 << 2,  /* old or new, all or nothing */
+    DCN_RUNS_USER_CODE = 1 << 3 /* its write is a callback: on the caller's thread, in order */
+};
+
+/* Phases in this order, each at most once; abandon from any of them. */
+typedef struct dcn_output_ops {
+    const char *kind;
+    unsigned    can;
+    decant_status (*begin)(dcn_output *o, const dcn_plan *plan, decant_error *err); /* sized, room reserved */
+    /* memory that is [at, at + len) of the output: fill it, and call no write for it */
+    void *(*lend)(dcn_output *o, uint64_t at, size_t len);
+    decant_status (*write)(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
+    /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
+    decant_status (*seal)(dcn_output *o, decant_error *err);
+    decant_status (*publish)(dcn_output *o, decant_error *err); /* optional */
+    void (*abandon)(dcn_output *o); /* leaves nothing that begin made */
+    void (*close)(dcn_output *o);   /* abandons what is not published, frees */
+} dcn_output_ops;
+
+struct dcn_output {
+    const dcn_output_ops *ops;
+    bool published; /* in place */
+    bool durable;   /* and survives power loss */
+};
+
+/* The wrappers, which hold the assertions on the order of phases. */
+decant_status dcn_output_begin(dcn_output *o, const dcn_plan *plan, decant_error *err);
+decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
+decant_status dcn_output_seal(dcn_output *o, decant_error *err);
+decant_status dcn_output_publish(dcn_output *o, decant_error *err);
+void dcn_output_abandon(dcn_output *o);
+void dcn_output_close(dcn_output **o);
+
+/*
+ * A file, atomically: written under `<name>.decant-<16 hex>.part` beside it, locked, its first bytes last; synced once,
+ * renamed (not replacing unless `replace`), the folder synced. Scratch files of dead saves of the same name are swept.
+ *
+ * @param dir  taken over on success
+ */
+decant_status dcn_output_file(dcn_dir **dir, const char *name, bool replace, dcn_output **out, decant_error *err);
+
+/*
+ * A file in place: links followed, inode kept, not synced. Opened by begin: created new unless `replace`, and refused
+ * (DECANT_SAME_FILE) if it is one of `sources`.
+ */
+decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources, size_t count,
+                                  dcn_output **out, decant_error *err);
+
+/* The caller's memory of `len` bytes; begin fails with DECANT_NO_SPACE if that is too few. */
+decant_status dcn_output_memory(void *dst, size_t len, dcn_output **out, decant_error *err);
+
+/* New memory, allocated once by begin. `take` it after seal, as bytes. */
+decant_status dcn_output_new(dcn_output **out, decant_error *err);
+decant_status dcn_output_new_take(dcn_output *o, decant_bytes **out, decant_error *err);
+
+/* A stream of the caller's, front to back. */
+decant_status dcn_output_stream(decant_status (*write)(void *ctx, const void *data, size_t len, decant_error *err),
+                                void *ctx, dcn_output **out, decant_error *err);
+
+/* Takes everything and keeps nothing: measures, and later hashes. */
+decant_status dcn_output_sink(dcn_output **out, decant_error *err);
+
+#endif

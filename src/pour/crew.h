@@ -1,0 +1,40 @@
+/*
+ * Lanes of tasks, each lane in order. The thread that called decant fills slots and runs every callback; tasks write, sync
+ * and (later) mark and free. An inline crew runs a task when it is given; a seeded one, for tests, at random moments that
+ * its seed decides. (Helper threads come where they are measured to pay.)
+ */
+#ifndef DCN_CREW_H
+#define DCN_CREW_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef struct dcn_crew dcn_crew;
+
+/* What a task does; it runs once. Its error is kept with its ticket's order: dcn_crew_wait() gives the first. */
+typedef struct dcn_task {
+    decant_status (*run)(void *ctx, decant_error *err);
+    void *ctx; /* [lent] until the task is done */
+} dcn_task;
+
+enum { DCN_LANES = 4, DCN_LANE_DEPTH = 16 };
+
+/* A crew that runs tasks when they are given. @param out [owned] */
+decant_status dcn_crew_inline(dcn_crew **out, decant_error *err);
+
+/* A crew that runs them later, in an order within the rules that `seed` decides. */
+decant_status dcn_crew_seeded(uint64_t seed, dcn_crew **out, decant_error *err);
+
+/* Gives a task to a lane. After a failure in a lane its later tasks are not run. May run tasks of any lane. */
+void dcn_crew_give(dcn_crew *crew, unsigned lane, dcn_task task);
+
+/* Until at most `left` tasks of the lane are not done. @return the first failure of the lane, with its error */
+decant_status dcn_crew_wait(dcn_crew *crew, unsigned lane, unsigned left, decant_error *err);
+
+/* Forgets failures and tasks not run: a crew serves one job after the other. */
+void dcn_crew_reset(dcn_crew *crew);
+
+void dcn_crew_close(dcn_crew **crew);
+
+#endif

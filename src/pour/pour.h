@@ -1,0 +1,47 @@
+/*
+ * The one loop that moves bytes. It knows no format and no device.
+ *
+ *     begin    outputs sized, room reserved
+ *     copy     slot by slot, in the order of the output: literals, files, memory, providers
+ *     seal     held-back bytes, mode; the one sync of a plain save
+ *     publish  rename, folder sync
+ *     abandon  on any failure before publication
+ *
+ * A slot is an aligned range of the output, in staging memory or (memory outputs) in place. Its file ranges are fetched
+ * together, neighbours in one covering read. What lends its memory and is large is written from there, without a slot.
+ * Providers take turns: nothing of the next is asked before everything of the last is in a slot, or written and given back.
+ */
+#ifndef DCN_POUR_H
+#define DCN_POUR_H
+
+#include <decant/save.h>
+
+#include "output/output.h"
+#include "pour/crew.h"
+
+/* How a job is cut. Fields, so that tests pour models of a few KiB in many slots. */
+typedef struct dcn_cut {
+    size_t   slot;  /* bytes of a slot, a power of two */
+    unsigned slots; /* how many are staged */
+    size_t   direct; /* lent memory of at least this many bytes is written without a slot */
+} dcn_cut;
+
+extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB */
+
+/* Everything a save needs, once planned and checked. */
+typedef struct dcn_job {
+    const dcn_plans   *plans;   /* [lent] */
+    dcn_output *const *outputs; /* [lent] one a plan, in the order of publication */
+    dcn_cut            cut;
+    dcn_crew          *crew; /* [lent] */
+    decant_progress    progress; /* may be NULL */
+    void              *progress_ctx;
+} dcn_job;
+
+/*
+ * Pours a job. On failure every output is abandoned and the error is the first in the order of the work; DECANT_NOT_DURABLE
+ * is the one failure after which an output is in place.
+ */
+decant_status dcn_pour(const dcn_job *job, decant_error *err);
+
+#endif

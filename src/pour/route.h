@@ -1,0 +1,41 @@
+/*
+ * All that is checked before the first byte: the same code for a plan and for a save; changes nothing. Then who fills each
+ * range and why. (Every route is `copy` until consuming and cloning come.)
+ */
+#ifndef DCN_ROUTE_H
+#define DCN_ROUTE_H
+
+#include "pour/pour.h"
+
+/* Per source: what is done with it and why nothing better. */
+typedef struct dcn_route {
+    dcn_source *source; /* held */
+    uint64_t    bytes;  /* of it in the outputs */
+    const char *kind;   /* "copy" */
+    const char *reason; /* "plain save" */
+} dcn_route;
+
+typedef struct dcn_routes {
+    dcn_route *items; /* in the order in which sources are first used */
+    size_t     count, cap;
+    uint64_t   room; /* disk needed, bytes */
+    uint64_t   free; /* disk free, bytes; 0 if not asked */
+} dcn_routes;
+
+/* The sources of a plan, each once, with the bytes of it that are used. */
+decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err);
+
+/* Each source is what it was when it was opened: DECANT_CHANGED. */
+decant_status dcn_routes_check_sources(const dcn_routes *routes, decant_error *err);
+
+/*
+ * A file output at `name` in `dir`: the folder exists and can be written, what is at the name may be replaced (EXISTS
+ * unless `replace`; only a regular file or a link can be), is no source unless `replace` (SAME_FILE), there is room for
+ * `total` bytes, no limit of file size is passed, the scratch name fits.
+ */
+decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char *name, bool replace, uint64_t total,
+                                    decant_error *err);
+
+void dcn_routes_close(dcn_routes *routes);
+
+#endif
