@@ -47,8 +47,8 @@ typedef struct decant_provider {
     void *ctx;
 } decant_provider;
 
-#define DECANT_PROVIDER_INIT                  \
-    {                                         \
+#define DECANT_PROVIDER_INIT                   \
+    {                                          \
         sizeof(decant_provider), 0, 0, 0, 0, 0 \
     }
 

@@ -25,9 +25,9 @@ typedef struct decant_difference {
     decant_difference_kind kind;
     const char            *name; /* of the tensor, or the metadata key */
     size_t                 name_len;
-    const decant_tensor   *a, *b;   /* NULL where absent */
-    uint64_t               elements; /* VALUES: how many differ */
-    uint64_t               first;    /* VALUES: row-major index of the first element that differs */
+    const decant_tensor   *a, *b;           /* NULL where absent */
+    uint64_t               elements;        /* VALUES: how many differ */
+    uint64_t               first;           /* VALUES: row-major index of the first element that differs */
     const char            *a_text, *b_text; /* that element, or the metadata's value, for people */
 } decant_difference;
 

@@ -81,13 +81,13 @@ typedef enum decant_side {
 typedef struct decant_error {
     decant_status status;
     decant_side   side;
-    int           os_code;      /* errno of the failing call, 0 if none */
+    int           os_code;       /* errno of the failing call, 0 if none */
     int           callback_code; /* whatever a callback of the caller's put here */
-    uint64_t      offset;       /* in the input named by `path`, or DECANT_NO_OFFSET */
-    char          message[320]; /* what is wrong, one line, no full stop */
-    char          found[128];   /* "" if the message says it all */
+    uint64_t      offset;        /* in the input named by `path`, or DECANT_NO_OFFSET */
+    char          message[320];  /* what is wrong, one line, no full stop */
+    char          found[128];    /* "" if the message says it all */
     char          expected[128];
-    char          hint[256];    /* what to do next */
+    char          hint[256]; /* what to do next */
     char          tensor[256];
     char          path[512];
     char          text[1600]; /* composed by decant_error_text() */

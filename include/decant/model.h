@@ -49,13 +49,29 @@ DECANT_API const char *decant_dtype_name(decant_dtype dtype);
 
 /* Parameters of DECANT_QFLOAT, as Burn names them (burn-std, quantization scheme). */
 typedef enum decant_quant_value {
-    DECANT_Q8F, DECANT_E5M2, DECANT_E4M3, DECANT_Q4F, DECANT_E2M1, DECANT_Q2F, DECANT_Q8S, DECANT_Q4S, DECANT_Q2S
+    DECANT_Q8F,
+    DECANT_E5M2,
+    DECANT_E4M3,
+    DECANT_Q4F,
+    DECANT_E2M1,
+    DECANT_Q2F,
+    DECANT_Q8S,
+    DECANT_Q4S,
+    DECANT_Q2S
 } decant_quant_value;
-typedef enum decant_quant_store { DECANT_STORE_NATIVE, DECANT_STORE_PACKED_NATIVE, DECANT_STORE_PACKED_U32 } decant_quant_store;
+typedef enum decant_quant_store {
+    DECANT_STORE_NATIVE,
+    DECANT_STORE_PACKED_NATIVE,
+    DECANT_STORE_PACKED_U32
+} decant_quant_store;
 typedef enum decant_quant_mode { DECANT_QUANT_SYMMETRIC, DECANT_QUANT_LOOKUP } decant_quant_mode;
 typedef enum decant_scale {
     DECANT_SCALE_NONE = 0,
-    DECANT_SCALE_F32, DECANT_SCALE_F16, DECANT_SCALE_BF16, DECANT_SCALE_UE8M0, DECANT_SCALE_UE4M3
+    DECANT_SCALE_F32,
+    DECANT_SCALE_F16,
+    DECANT_SCALE_BF16,
+    DECANT_SCALE_UE8M0,
+    DECANT_SCALE_UE4M3
 } decant_scale;
 
 /** How a QFLOAT tensor is quantized. Its bytes: packed values, then block (or the tensor's) scales, then a global scale. */
@@ -88,23 +104,27 @@ typedef struct decant_tensor {
     const decant_quant *quant; /* QFLOAT only */
 } decant_tensor;
 
-#define DECANT_TENSOR_INIT                             \
-    {                                                  \
+#define DECANT_TENSOR_INIT                                               \
+    {                                                                    \
         sizeof(decant_tensor), 0, 0, DECANT_DTYPE_NONE, 0, 0, 0, 0, 0, 0 \
     }
 
 /** A typed value beside the tensors. Text is metadata; the others are what Burn calls scalars. */
 typedef enum decant_value_type {
-    DECANT_VALUE_BOOL = 1, DECANT_VALUE_I64, DECANT_VALUE_U64, DECANT_VALUE_F64, DECANT_VALUE_TEXT
+    DECANT_VALUE_BOOL = 1,
+    DECANT_VALUE_I64,
+    DECANT_VALUE_U64,
+    DECANT_VALUE_F64,
+    DECANT_VALUE_TEXT
 } decant_value_type;
 
 typedef struct decant_value {
     decant_value_type type;
     union {
-        int         boolean;
-        int64_t     i64;
-        uint64_t    u64;
-        uint64_t    f64_bits; /* the 64 bits, so that NaN payloads survive */
+        int      boolean;
+        int64_t  i64;
+        uint64_t u64;
+        uint64_t f64_bits; /* the 64 bits, so that NaN payloads survive */
         struct {
             const char *data; /* UTF-8 */
             size_t      len;  /* bytes */
@@ -166,8 +186,8 @@ DECANT_API const char *decant_model_format(const decant_model *model);
  *
  * @return DECANT_NOT_FOUND past the last; key and text are lent by the model
  */
-DECANT_API DECANT_MUST_CHECK decant_status decant_model_note(const decant_model *model, size_t index,
-                                                             const char **key, const char **text);
+DECANT_API DECANT_MUST_CHECK decant_status decant_model_note(const decant_model *model, size_t index, const char **key,
+                                                             const char **text);
 
 /** Close a model and set the pointer to NULL. Bytes handed out live on. Accepts a pointer to NULL. */
 DECANT_API void decant_model_close(decant_model **model);
@@ -176,20 +196,21 @@ DECANT_API void decant_model_close(decant_model **model);
 typedef struct decant_reader {
     size_t   size; /* of this struct */
     uint64_t len;  /* bytes in total */
-    decant_status (*read)(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *err); /* fills len, or fails */
-    void (*release)(void *ctx); /* exactly once, when model and bytes are gone; may be NULL */
+    decant_status (*read)(void *ctx, uint64_t offset, void *dst, size_t len,
+                          decant_error *err); /* fills len, or fails */
+    void (*release)(void *ctx);               /* exactly once, when model and bytes are gone; may be NULL */
     void *ctx;
 } decant_reader;
 
 /** Refusals and limits that a caller may lift. */
 #define DECANT_ALLOW_LIMITS 1u /* decant's own limits on reading, and those of the target's reader on writing */
-#define DECANT_ALLOW_LOSS   2u /* drop what the output has no place for */
+#define DECANT_ALLOW_LOSS 2u   /* drop what the output has no place for */
 
 /** Options of the open functions. NULL or all zero: the defaults. */
 typedef struct decant_open_options {
-    size_t      size;   /* of this struct */
-    const char *format; /* by name; NULL: by content */
-    unsigned    allow;  /* DECANT_ALLOW_LIMITS */
+    size_t      size;    /* of this struct */
+    const char *format;  /* by name; NULL: by content */
+    unsigned    allow;   /* DECANT_ALLOW_LIMITS */
     unsigned    lenient; /* 1: accept what the format's own reader accepts, and say what was odd */
 } decant_open_options;
 

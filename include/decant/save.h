@@ -22,17 +22,17 @@ typedef int (*decant_progress)(void *ctx, uint64_t done, uint64_t total);
 
 /** Options of plan and save. NULL or all zero: the defaults. */
 typedef struct decant_save_options {
-    size_t          size;   /* of this struct: DECANT_SAVE_OPTIONS_INIT */
-    const char     *format; /* by name ("burnpack", "safetensors"); NULL: by the extension of the path */
-    unsigned        allow;  /* DECANT_ALLOW_* */
-    int             replace; /* replace what is at the path when the new file is complete; default: refuse */
+    size_t          size;             /* of this struct: DECANT_SAVE_OPTIONS_INIT */
+    const char     *format;           /* by name ("burnpack", "safetensors"); NULL: by the extension of the path */
+    unsigned        allow;            /* DECANT_ALLOW_* */
+    int             replace;          /* replace what is at the path when the new file is complete; default: refuse */
     int             append_extension; /* as burn-pack does: a path without an extension gets the format's own */
     decant_progress progress;
     void           *progress_ctx;
 } decant_save_options;
 
-#define DECANT_SAVE_OPTIONS_INIT                  \
-    {                                             \
+#define DECANT_SAVE_OPTIONS_INIT                      \
+    {                                                 \
         sizeof(decant_save_options), 0, 0, 0, 0, 0, 0 \
     }
 
@@ -92,7 +92,7 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_save_new(const decant_model *m
 
 /** Where a stream goes. */
 typedef struct decant_stream {
-    size_t size; /* of this struct */
+    size_t size;                                                                        /* of this struct */
     decant_status (*write)(void *ctx, const void *data, size_t len, decant_error *err); /* takes all, or fails */
     void *ctx;
 } decant_stream;
@@ -109,21 +109,21 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_size(const decant_model *model
 /* Reports. Texts are lent by the report. */
 DECANT_API const char *decant_report_path(const decant_report *report); /* "" where there is none */
 DECANT_API const char *decant_report_format(const decant_report *report);
-DECANT_API uint64_t    decant_report_size(const decant_report *report);         /* bytes of the output */
-DECANT_API uint64_t    decant_report_data(const decant_report *report);         /* bytes of tensors in it */
-DECANT_API size_t      decant_report_tensors(const decant_report *report);      /* tensors in it */
-DECANT_API uint64_t    decant_report_memory(const decant_report *report);       /* staging planned, bytes */
-DECANT_API uint64_t    decant_report_room(const decant_report *report);         /* disk needed, bytes */
-DECANT_API uint64_t    decant_report_free(const decant_report *report);         /* disk free when planned, bytes */
-DECANT_API int         decant_report_published(const decant_report *report);    /* the output is in place */
-DECANT_API int         decant_report_durable(const decant_report *report);      /* and survives power loss */
+DECANT_API uint64_t    decant_report_size(const decant_report *report);      /* bytes of the output */
+DECANT_API uint64_t    decant_report_data(const decant_report *report);      /* bytes of tensors in it */
+DECANT_API size_t      decant_report_tensors(const decant_report *report);   /* tensors in it */
+DECANT_API uint64_t    decant_report_memory(const decant_report *report);    /* staging planned, bytes */
+DECANT_API uint64_t    decant_report_room(const decant_report *report);      /* disk needed, bytes */
+DECANT_API uint64_t    decant_report_free(const decant_report *report);      /* disk free when planned, bytes */
+DECANT_API int         decant_report_published(const decant_report *report); /* the output is in place */
+DECANT_API int         decant_report_durable(const decant_report *report);   /* and survives power loss */
 /** What is lost ("3 param ids"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
 /** Who can open the output, and what is missing where something is; "Burn" or "transformers: no metadata format=pt". */
 DECANT_API const char *decant_report_reader(const decant_report *report, size_t index);
 /** Per source: path, bytes read from it, route ("copy") and why nothing better; 0 past the last. */
-DECANT_API int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
-                                    const char **route, const char **reason);
+DECANT_API int  decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
+                                     const char **route, const char **reason);
 DECANT_API void decant_report_close(decant_report **report);
 
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
 #include "pour/pour.h"
 
 typedef struct dcn_env {
-    dcn_io  *io;
-    dcn_cut  cut;
+    dcn_io *io;
+    dcn_cut cut;
     uint64_t crew_seed; /* not 0: a seeded crew, for tests */
 } dcn_env;
 
@@ -27,11 +27,11 @@ typedef enum dcn_target_kind {
 
 typedef struct dcn_target {
     dcn_target_kind kind;
-    const char     *path;           /* files */
-    void           *dst;            /* memory */
-    size_t          len;            /* memory, bytes */
-    decant_stream   stream;         /* streams */
-    decant_bytes  **bytes;          /* new memory: [owned] by the caller on success */
+    const char *path;     /* files */
+    void *dst;            /* memory */
+    size_t len;           /* memory, bytes */
+    decant_stream stream; /* streams */
+    decant_bytes **bytes; /* new memory: [owned] by the caller on success */
 } dcn_target;
 
 /* The public verbs with an environment of their own: what the tests call. */

@@ -9,7 +9,7 @@ enum { FIRST_BLOCK = 1 << 10, LARGEST_BLOCK = 1 << 20, ALIGN = 8 };
 
 struct dcn_arena_block {
     dcn_arena_block *next;
-    void            *memory; /* the block's own bytes behind this head, or adopted memory */
+    void *memory; /* the block's own bytes behind this head, or adopted memory */
 };
 
 /* Puts a block of `size` bytes in front. */

@@ -8,8 +8,8 @@ typedef struct dcn_arena_block dcn_arena_block;
 
 typedef struct dcn_arena {
     dcn_arena_block *blocks; /* the current one first */
-    size_t           used, size; /* of the current one, bytes */
-} dcn_arena; /* {0} is empty */
+    size_t used, size;       /* of the current one, bytes */
+} dcn_arena;                 /* {0} is empty */
 
 /* `len` bytes, not zeroed, aligned to 8. NULL without memory; what was taken before stays. */
 void *dcn_arena_take(dcn_arena *arena, size_t len);

@@ -11,8 +11,8 @@
 
 typedef struct dcn_buf {
     uint8_t *data;
-    size_t   len, cap; /* bytes */
-    bool     failed;
+    size_t len, cap; /* bytes */
+    bool failed;
 } dcn_buf; /* {0} is empty */
 
 /* Room for `len` more bytes, which the caller fills and counts with dcn_buf_advance(). NULL once failed. */
@@ -22,7 +22,7 @@ void dcn_buf_advance(dcn_buf *buf, size_t len);
 void dcn_buf_put(dcn_buf *buf, const void *data, size_t len);
 void dcn_buf_byte(dcn_buf *buf, uint8_t byte);
 void dcn_buf_fill(dcn_buf *buf, uint8_t byte, size_t count);
-void dcn_buf_text(dcn_buf *buf, const char *text); /* without its NUL */
+void dcn_buf_text(dcn_buf *buf, const char *text);                              /* without its NUL */
 void dcn_buf_format(dcn_buf *buf, const char *format, ...) DECANT_PRINTF(2, 3); /* at most 512 bytes at a time */
 
 /* DECANT_OK, or DECANT_NOMEM if something did not fit. */

@@ -6,7 +6,7 @@
 
 typedef struct dcn_chunk {
     const void *data; /* lent */
-    size_t      len;  /* bytes */
+    size_t len;       /* bytes */
 } dcn_chunk;
 
 #endif

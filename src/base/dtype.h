@@ -8,7 +8,7 @@
 
 typedef struct dcn_dtype_row {
     const char *name; /* as printed; the safetensors spelling where that format has the type */
-    unsigned    bits; /* per element; 0: the length comes from parameters (QFLOAT) or there are no elements (blobs) */
+    unsigned bits;    /* per element; 0: the length comes from parameters (QFLOAT) or there are no elements (blobs) */
 } dcn_dtype_row;
 
 /* The row of a dtype; a row of bits 0 for a value that is none. */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 /* Formats into one of the error's texts, safe to print whatever a file put into the arguments. */
+DECANT_PRINTF(3, 0)
 static void put(char *out, size_t size, const char *format, va_list args)
 {
     char raw[512];
@@ -19,12 +20,12 @@ static void put(char *out, size_t size, const char *format, va_list args)
     dcn_text_escape(out, size, raw, (size_t)len);
 }
 
-#define PUT(field)                                \
-    do {                                          \
-        va_list args;                             \
-        va_start(args, format);                   \
-        put(field, sizeof(field), format, args);  \
-        va_end(args);                             \
+#define PUT(field)                               \
+    do {                                         \
+        va_list args;                            \
+        va_start(args, format);                  \
+        put(field, sizeof(field), format, args); \
+        va_end(args);                            \
     } while (0)
 
 decant_status decant_error_set(decant_error *err, decant_status status, const char *format, ...)
@@ -153,7 +154,7 @@ const char *decant_status_name(decant_status status)
 }
 
 #define TEXT_OF(x) #x
-#define TEXT(x)    TEXT_OF(x)
+#define TEXT(x) TEXT_OF(x)
 
 const char *decant_version(void)
 {

@@ -10,7 +10,7 @@
 
 typedef struct dcn_reader {
     const uint8_t *start, *at, *end;
-    bool           failed;
+    bool failed;
 } dcn_reader;
 
 static inline dcn_reader dcn_reader_on(const void *data, size_t len)

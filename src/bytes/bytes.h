@@ -17,26 +17,26 @@ typedef struct decant_bytes dcn_backing;
 /* A range of a backing, 24 bytes. Who stores one holds a reference on its backing. */
 typedef struct dcn_span {
     dcn_backing *backing;
-    uint64_t     offset, len;
+    uint64_t offset, len;
 } dcn_span;
 
 /* Where a range lies, as far as it lies in one place: until `upto` (relative to the backing), at `at` in `source`. */
 typedef struct dcn_place {
     dcn_source *source;
-    uint64_t    at, upto;
+    uint64_t at, upto;
 } dcn_place;
 
 /* One range wanted. */
 typedef struct dcn_fetch {
     uint64_t at; /* in the backing */
-    void    *dst;
-    size_t   len;
+    void *dst;
+    size_t len;
 } dcn_fetch;
 
 /* What a model's bytes are when somebody asks. Called through the functions below only. */
 typedef struct dcn_backing_ops {
-    const char *kind;        /* "file": reports */
-    bool        takes_turns; /* a provider: rising offsets, once, one at a time */
+    const char *kind; /* "file": reports */
+    bool takes_turns; /* a provider: rising offsets, once, one at a time */
     /* fills every fetch, or fails. begin may only start the work (a device copy); finish, if there is one, waits */
     decant_status (*begin)(dcn_backing *b, dcn_fetch *f, size_t count, decant_error *err);
     decant_status (*finish)(dcn_backing *b, dcn_fetch *f, size_t count, decant_error *err);
@@ -51,11 +51,11 @@ typedef struct dcn_backing_ops {
 
 struct decant_bytes {
     const dcn_backing_ops *ops;
-    dcn_refs               refs;
-    uint64_t               len;
-    unsigned               depth; /* ropes below it: bounded, so that reading never recurses further */
-    dcn_mutex              lock;  /* guards kept */
-    struct dcn_kept       *kept;  /* memory that keep() filled, counted; NULL: none */
+    dcn_refs refs;
+    uint64_t len;
+    unsigned depth;        /* ropes below it: bounded, so that reading never recurses further */
+    dcn_mutex lock;        /* guards kept */
+    struct dcn_kept *kept; /* memory that keep() filled, counted; NULL: none */
 };
 
 /* Ropes may nest this deep; deeper is DECANT_BAD_CALL. */

@@ -23,7 +23,8 @@ decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, de
 decant_status dcn_source_from_file(dcn_file **file, dcn_source **out, decant_error *err);
 
 /* A reader of the caller's, copied. `name` is for messages. */
-decant_status dcn_source_from_reader(const decant_reader *reader, const char *name, dcn_source **out, decant_error *err);
+decant_status dcn_source_from_reader(const decant_reader *reader, const char *name, dcn_source **out,
+                                     decant_error *err);
 
 /*
  * Reads ranges, all or none. Neighbours are read together: ranges are sorted, and gaps of up to a few KiB between them are

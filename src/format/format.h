@@ -12,23 +12,24 @@
 /* What a format may look at: its only door to the system. */
 typedef struct dcn_input {
     decant_bytes *bytes; /* [lent] the whole file, buffer or range */
-    const char   *name;  /* as the caller wrote it: for messages */
+    const char *name;    /* as the caller wrote it: for messages */
 } dcn_input;
 
 /* What is known of a file before anybody claims it. */
 typedef struct dcn_clue {
     const uint8_t *head; /* the first bytes */
-    size_t         head_len;
-    uint64_t       size; /* of the whole */
+    size_t head_len;
+    uint64_t size; /* of the whole */
 } dcn_clue;
 
 enum { DCN_HEAD = 4096 }; /* bytes of a clue's head, fewer if the file is shorter */
 
 typedef struct dcn_format {
-    const char        *name;       /* "safetensors": options, errors, CLI */
-    const char *const *extensions; /* no dot, canonical first, NULL ends */
+    const char *name;                   /* "safetensors": options, errors, CLI */
+    const char *const *extensions;      /* no dot, canonical first, NULL ends */
     int (*probe)(const dcn_clue *clue); /* 0 not mine, 100 certain; pure */
-    decant_status (*index)(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model, decant_error *err);
+    decant_status (*index)(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model,
+                           decant_error *err);
     decant_status (*emit)(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
 } dcn_format;
 

@@ -22,9 +22,9 @@ typedef enum dcn_kind { DCN_KIND_REGULAR, DCN_KIND_FOLDER, DCN_KIND_LINK, DCN_KI
 /* What the system says of a file. Two files are the same one if dev, ino and birth are equal. Times are ns since 1970. */
 typedef struct dcn_facts {
     uint64_t dev, ino;
-    int64_t  birth, mtime; /* birth 0: not known */
-    uint64_t size;         /* bytes */
-    uint64_t blocks;       /* bytes allocated */
+    int64_t birth, mtime; /* birth 0: not known */
+    uint64_t size;        /* bytes */
+    uint64_t blocks;      /* bytes allocated */
     uint64_t links;
     uint32_t mode; /* permission bits */
     uint32_t uid, gid;
@@ -34,8 +34,8 @@ typedef struct dcn_facts {
 /* Bytes wanted from a file. */
 typedef struct dcn_range {
     uint64_t at;
-    void    *dst;
-    size_t   len;
+    void *dst;
+    size_t len;
 } dcn_range;
 
 typedef struct dcn_space {
@@ -83,11 +83,11 @@ typedef enum dcn_verb {
 } dcn_verb;
 
 typedef struct dcn_call {
-    dcn_verb    verb;
-    const char *name;    /* of the file or folder; of the old name of a rename */
-    const char *to;      /* the new name of a rename or link */
-    uint64_t    at, len; /* bytes, where it has any */
-    unsigned    flags;
+    dcn_verb verb;
+    const char *name; /* of the file or folder; of the old name of a rename */
+    const char *to;   /* the new name of a rename or link */
+    uint64_t at, len; /* bytes, where it has any */
+    unsigned flags;
 } dcn_call;
 
 /* Sees every call. Closing is not a call: nothing depends on its outcome. */
@@ -106,12 +106,13 @@ typedef struct dcn_io_ops {
 
 struct dcn_io {
     const dcn_io_ops *ops;
-    const dcn_gate   *gate; /* NULL: none */
+    const dcn_gate *gate; /* NULL: none */
 };
 
 /* A folder. Names are bare: no slash. */
 typedef struct dcn_dir_ops {
-    decant_status (*open)(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out, decant_error *err);
+    decant_status (*open)(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
+                          decant_error *err);
     decant_status (*stat)(dcn_dir *d, const char *name, dcn_facts *out, decant_error *err); /* of a link: the link */
     /* calls `found` for each name but . and ..; not 0 from it stops the listing */
     decant_status (*list)(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err);
@@ -125,8 +126,8 @@ typedef struct dcn_dir_ops {
 
 struct dcn_dir {
     const dcn_dir_ops *ops;
-    dcn_io            *io;
-    const char        *path; /* as the caller wrote it, owned by the implementation */
+    dcn_io *io;
+    const char *path; /* as the caller wrote it, owned by the implementation */
 };
 
 /*
@@ -139,8 +140,10 @@ typedef struct dcn_file_ops {
     decant_status (*sync)(dcn_file *f, decant_error *err); /* data, and what is needed to find it */
     decant_status (*facts)(dcn_file *f, dcn_facts *out, decant_error *err);
     void (*close)(dcn_file *f); /* reports nothing: what could fail was in sync() */
-    decant_status (*reserve)(dcn_file *f, uint64_t at, uint64_t len, decant_error *err); /* blocks; UNSUPPORTED: goes on without */
-    decant_status (*lock)(dcn_file *f, decant_error *err); /* whole, exclusive, until closed; DECANT_BUSY: another has it */
+    decant_status (*reserve)(dcn_file *f, uint64_t at, uint64_t len,
+                             decant_error *err); /* blocks; UNSUPPORTED: goes on without */
+    decant_status (*lock)(dcn_file *f,
+                          decant_error *err); /* whole, exclusive, until closed; DECANT_BUSY: another has it */
     /* mode, owner and extended attributes of `old`, as far as permitted; what could not be is no error */
     decant_status (*resemble)(dcn_file *f, dcn_file *old, decant_error *err);
     decant_status (*push)(dcn_file *f, uint64_t at, uint64_t len, decant_error *err); /* start writing back; a hint */
@@ -148,9 +151,9 @@ typedef struct dcn_file_ops {
 
 struct dcn_file {
     const dcn_file_ops *ops;
-    dcn_io             *io;
-    const char         *path; /* for messages, owned by the implementation */
-    const char         *name; /* the last component, for gates */
+    dcn_io *io;
+    const char *path; /* for messages, owned by the implementation */
+    const char *name; /* the last component, for gates */
 };
 
 /* The system that the program runs on. Threads: locks inside (the kernel's). Never closed. */
@@ -176,7 +179,8 @@ decant_status dcn_file_from_fd(int fd, dcn_file **out, decant_error *err);
 decant_status dcn_io_open_dir(dcn_io *io, const char *path, dcn_dir **out, decant_error *err);
 decant_status dcn_io_random(dcn_io *io, void *dst, size_t len, decant_error *err);
 
-decant_status dcn_dir_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out, decant_error *err);
+decant_status dcn_dir_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
+                           decant_error *err);
 decant_status dcn_dir_stat(dcn_dir *d, const char *name, dcn_facts *out, decant_error *err);
 decant_status dcn_dir_list(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err);
 decant_status dcn_dir_rename(dcn_dir *d, const char *name, const char *to, unsigned flags, decant_error *err);

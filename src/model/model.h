@@ -19,27 +19,27 @@ typedef struct dcn_extra_ops {
 } dcn_extra_ops;
 struct dcn_extra {
     const dcn_extra_ops *ops;
-    dcn_refs             refs;
+    dcn_refs refs;
 };
 dcn_extra *dcn_extra_ref(dcn_extra *extra); /* NULL gives NULL */
 void dcn_extra_unref(dcn_extra **extra);
 
 /* A tensor, 64 bytes: a model of a million has little else. Name and shape live in the model's memory. */
 typedef struct dcn_entry {
-    const char     *name;
+    const char *name;
     const uint64_t *shape; /* NULL if rank is 0 */
-    dcn_extra      *extra; /* held; NULL: none */
-    dcn_span        data;  /* its backing is held */
-    uint64_t        id;
-    uint32_t        name_len;
-    uint16_t        rank;
-    uint8_t         dtype;
-    bool            has_id;
+    dcn_extra *extra;      /* held; NULL: none */
+    dcn_span data;         /* its backing is held */
+    uint64_t id;
+    uint32_t name_len;
+    uint16_t rank;
+    uint8_t dtype;
+    bool has_id;
 } dcn_entry;
 
 typedef struct dcn_value {
-    const char  *key;
-    size_t       key_len;
+    const char *key;
+    size_t key_len;
     decant_value value; /* text lives in the model's memory */
 } dcn_value;
 
@@ -48,31 +48,31 @@ typedef struct dcn_note {
 } dcn_note;
 
 struct decant_model {
-    dcn_arena   memory; /* names, shapes, keys, texts, notes */
-    dcn_entry  *entries;
-    size_t      count, cap;
-    uint32_t   *names; /* open addressing: index + 1 of an entry, 0 free */
-    size_t      names_size; /* a power of two */
-    uint64_t    seed;       /* of the hash */
-    dcn_value  *values;
-    size_t      value_count, value_cap;
-    dcn_note   *notes;
-    size_t      note_count;
-    dcn_extra  *extra;  /* of the model */
+    dcn_arena memory; /* names, shapes, keys, texts, notes */
+    dcn_entry *entries;
+    size_t count, cap;
+    uint32_t *names;   /* open addressing: index + 1 of an entry, 0 free */
+    size_t names_size; /* a power of two */
+    uint64_t seed;     /* of the hash */
+    dcn_value *values;
+    size_t value_count, value_cap;
+    dcn_note *notes;
+    size_t note_count;
+    dcn_extra *extra;   /* of the model */
     const char *format; /* it was opened from; NULL: built by hand */
     const char *path;   /* it was opened from, for messages; NULL */
-    uint64_t    file_size; /* bytes of the file it was opened from */
+    uint64_t file_size; /* bytes of the file it was opened from */
 };
 
 /* What a file may make decant allocate or walk. Hard errors name the limit. */
 typedef struct dcn_limits {
-    uint64_t header;     /* bytes of metadata read into memory */
+    uint64_t header; /* bytes of metadata read into memory */
     uint64_t tensors;
     uint64_t rank;
-    uint64_t name;       /* bytes */
-    uint64_t values;     /* metadata entries */
-    uint64_t value;      /* bytes of one */
-    unsigned depth;      /* nesting of what is skipped */
+    uint64_t name;   /* bytes */
+    uint64_t values; /* metadata entries */
+    uint64_t value;  /* bytes of one */
+    unsigned depth;  /* nesting of what is skipped */
 } dcn_limits;
 
 /* The defaults; with `lifted` only what memory and the integers of this implementation bear. */
@@ -80,16 +80,16 @@ dcn_limits dcn_limits_of(bool lifted);
 
 /* An entry to add: as dcn_entry, before the model owns it. Name and shape are lent. */
 typedef struct dcn_draft {
-    const char     *name;
-    size_t          name_len;
+    const char *name;
+    size_t name_len;
     const uint64_t *shape;
-    size_t          rank;
-    decant_dtype    dtype;
-    bool            has_id;
-    bool            stays; /* the name already lies in the model's memory: not copied */
-    uint64_t        id;
-    dcn_span        data;  /* the model takes a reference of its own on the backing */
-    dcn_extra      *extra; /* likewise */
+    size_t rank;
+    decant_dtype dtype;
+    bool has_id;
+    bool stays; /* the name already lies in the model's memory: not copied */
+    uint64_t id;
+    dcn_span data;    /* the model takes a reference of its own on the backing */
+    dcn_extra *extra; /* likewise */
 } dcn_draft;
 
 /*
@@ -112,8 +112,8 @@ bool dcn_model_find(const decant_model *model, const char *name, size_t name_len
 void dcn_model_sort(decant_model *model);
 
 /* Sets a value. `replace`: as decant_model_set(); else a key of the same kind is DECANT_DUPLICATE. Everything is copied. */
-decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len, const decant_value *value, bool replace,
-                            decant_error *err);
+decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len, const decant_value *value,
+                            bool replace, decant_error *err);
 
 /* The text of a metadata key; NULL if there is none. */
 const dcn_value *dcn_model_text(const decant_model *model, const char *key);

@@ -11,16 +11,16 @@ typedef struct dcn_output dcn_output;
 
 /* What an output can do. */
 enum {
-    DCN_CAN_SEEK = 1 << 0,     /* writes in any order */
-    DCN_CAN_LEND = 1 << 1,     /* slots are views of it */
-    DCN_CAN_PUBLISH = 1 << 2,  /* old or new, all or nothing */
+    DCN_CAN_SEEK = 1 << 0,      /* writes in any order */
+    DCN_CAN_LEND = 1 << 1,      /* slots are views of it */
+    DCN_CAN_PUBLISH = 1 << 2,   /* old or new, all or nothing */
     DCN_RUNS_USER_CODE = 1 << 3 /* its write is a callback: on the caller's thread, in order */
 };
 
 /* Phases in this order, each at most once; abandon from any of them. */
 typedef struct dcn_output_ops {
     const char *kind;
-    unsigned    can;
+    unsigned can;
     decant_status (*begin)(dcn_output *o, const dcn_plan *plan, decant_error *err); /* sized, room reserved */
     /* memory that is [at, at + len) of the output: fill it, and call no write for it */
     void *(*lend)(dcn_output *o, uint64_t at, size_t len);
@@ -28,8 +28,8 @@ typedef struct dcn_output_ops {
     /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
     decant_status (*seal)(dcn_output *o, decant_error *err);
     decant_status (*publish)(dcn_output *o, decant_error *err); /* optional */
-    void (*abandon)(dcn_output *o); /* leaves nothing that begin made */
-    void (*close)(dcn_output *o);   /* abandons what is not published, frees */
+    void (*abandon)(dcn_output *o);                             /* leaves nothing that begin made */
+    void (*close)(dcn_output *o);                               /* abandons what is not published, frees */
 } dcn_output_ops;
 
 struct dcn_output {
@@ -58,8 +58,8 @@ decant_status dcn_output_file(dcn_dir **dir, const char *name, bool replace, dcn
  * A file in place: links followed, inode kept, not synced. Opened by begin: created new unless `replace`, and refused
  * (DECANT_SAME_FILE) if it is one of `sources`.
  */
-decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources, size_t count,
-                                  dcn_output **out, decant_error *err);
+decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources,
+                                  size_t count, dcn_output **out, decant_error *err);
 
 /* The caller's memory of `len` bytes; begin fails with DECANT_NO_SPACE if that is too few. */
 decant_status dcn_output_memory(void *dst, size_t len, dcn_output **out, decant_error *err);

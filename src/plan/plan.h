@@ -19,13 +19,13 @@ typedef struct dcn_piece {
 /* One output. Pieces rise and do not overlap; gaps between them are zeros. */
 typedef struct dcn_plan {
     const decant_model *model; /* [lent] */
-    dcn_piece          *pieces;
-    size_t              count, cap;
-    dcn_chunk           literals[4]; /* owned; more than a header and a trailer no format needs so far */
-    size_t              literal_count;
-    uint64_t            total; /* bytes of the output */
-    uint64_t            data;  /* bytes of entries in it */
-    uint64_t            held;  /* bytes at the front that are written last, so that what is half done opens nowhere */
+    dcn_piece *pieces;
+    size_t count, cap;
+    dcn_chunk literals[4]; /* owned; more than a header and a trailer no format needs so far */
+    size_t literal_count;
+    uint64_t total; /* bytes of the output */
+    uint64_t data;  /* bytes of entries in it */
+    uint64_t held;  /* bytes at the front that are written last, so that what is half done opens nowhere */
 } dcn_plan;
 
 /* Something the output has no place for. */
@@ -42,18 +42,18 @@ enum { DCN_LOSSES = 32, DCN_OPENERS = 4 };
 
 /* What emit makes: the outputs of one save in the order of their publication (one, until sharded sets come). */
 typedef struct dcn_plans {
-    dcn_plan  *items;
-    size_t     count;
-    dcn_loss   losses[DCN_LOSSES];
-    size_t     loss_count;
+    dcn_plan *items;
+    size_t count;
+    dcn_loss losses[DCN_LOSSES];
+    size_t loss_count;
     dcn_opener openers[DCN_OPENERS];
-    size_t     opener_count;
+    size_t opener_count;
 } dcn_plans;
 
 /* How a format lays its output out. */
 typedef struct dcn_layout {
-    unsigned allow;  /* DECANT_ALLOW_* */
-    bool     loaders_format; /* safetensors: a file made from another format says format = pt, as its loaders want */
+    unsigned allow;      /* DECANT_ALLOW_* */
+    bool loaders_format; /* safetensors: a file made from another format says format = pt, as its loaders want */
 } dcn_layout;
 
 /* Adds an empty plan over `model`. @param out [lent] by plans */

@@ -21,21 +21,21 @@
 
 /* How a job is cut. Fields, so that tests pour models of a few KiB in many slots. */
 typedef struct dcn_cut {
-    size_t   slot;  /* bytes of a slot, a power of two */
+    size_t slot;    /* bytes of a slot, a power of two */
     unsigned slots; /* how many are staged */
-    size_t   direct; /* lent memory of at least this many bytes is written without a slot */
+    size_t direct;  /* lent memory of at least this many bytes is written without a slot */
 } dcn_cut;
 
 extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB */
 
 /* Everything a save needs, once planned and checked. */
 typedef struct dcn_job {
-    const dcn_plans   *plans;   /* [lent] */
+    const dcn_plans *plans;     /* [lent] */
     dcn_output *const *outputs; /* [lent] one a plan, in the order of publication */
-    dcn_cut            cut;
-    dcn_crew          *crew; /* [lent] */
-    decant_progress    progress; /* may be NULL */
-    void              *progress_ctx;
+    dcn_cut cut;
+    dcn_crew *crew;           /* [lent] */
+    decant_progress progress; /* may be NULL */
+    void *progress_ctx;
 } dcn_job;
 
 /*

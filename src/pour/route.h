@@ -10,16 +10,16 @@
 /* Per source: what is done with it and why nothing better. */
 typedef struct dcn_route {
     dcn_source *source; /* held */
-    uint64_t    bytes;  /* of it in the outputs */
+    uint64_t bytes;     /* of it in the outputs */
     const char *kind;   /* "copy" */
     const char *reason; /* "plain save" */
 } dcn_route;
 
 typedef struct dcn_routes {
     dcn_route *items; /* in the order in which sources are first used */
-    size_t     count, cap;
-    uint64_t   room; /* disk needed, bytes */
-    uint64_t   free; /* disk free, bytes; 0 if not asked */
+    size_t count, cap;
+    uint64_t room; /* disk needed, bytes */
+    uint64_t free; /* disk free, bytes; 0 if not asked */
 } dcn_routes;
 
 /* The sources of a plan, each once, with the bytes of it that are used. */

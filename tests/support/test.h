@@ -20,42 +20,42 @@ _Noreturn void test_fail(const char *file, int line, const char *format, ...) DE
 /* Ends the test as skipped, with the reason. */
 _Noreturn void test_skip(const char *why);
 
-#define TEST(name)                                                  \
-    static void name(void);                                         \
-    __attribute__((constructor)) static void register_##name(void)  \
-    {                                                               \
-        test_register(#name, name);                                 \
-    }                                                               \
+#define TEST(name)                                                 \
+    static void name(void);                                        \
+    __attribute__((constructor)) static void register_##name(void) \
+    {                                                              \
+        test_register(#name, name);                                \
+    }                                                              \
     static void name(void)
 
-#define CHECK(condition)                                                \
-    do {                                                                \
-        if (!(condition))                                               \
-            test_fail(__FILE__, __LINE__, "not true: %s", #condition);  \
+#define CHECK(condition)                                               \
+    do {                                                               \
+        if (!(condition))                                              \
+            test_fail(__FILE__, __LINE__, "not true: %s", #condition); \
     } while (0)
 
 /* Integers, compared as 64 bits. */
-#define CHECK_EQ(actual, wanted)                                                                                   \
-    do {                                                                                                           \
-        long long a_ = (long long)(actual), w_ = (long long)(wanted);                                              \
-        if (a_ != w_)                                                                                              \
-            test_fail(__FILE__, __LINE__, "%s is %lld (0x%llx), wanted %lld (0x%llx)", #actual, a_,                \
-                      (unsigned long long)a_, w_, (unsigned long long)w_);                                         \
+#define CHECK_EQ(actual, wanted)                                                                    \
+    do {                                                                                            \
+        long long a_ = (long long)(actual), w_ = (long long)(wanted);                               \
+        if (a_ != w_)                                                                               \
+            test_fail(__FILE__, __LINE__, "%s is %lld (0x%llx), wanted %lld (0x%llx)", #actual, a_, \
+                      (unsigned long long)a_, w_, (unsigned long long)w_);                          \
     } while (0)
 
-#define CHECK_TEXT(actual, wanted)                                                                 \
-    do {                                                                                           \
-        const char *a_ = (actual), *w_ = (wanted);                                                 \
-        if (strcmp(a_, w_) != 0)                                                                   \
-            test_fail(__FILE__, __LINE__, "%s is\n  \"%s\", wanted\n  \"%s\"", #actual, a_, w_);   \
+#define CHECK_TEXT(actual, wanted)                                                               \
+    do {                                                                                         \
+        const char *a_ = (actual), *w_ = (wanted);                                               \
+        if (strcmp(a_, w_) != 0)                                                                 \
+            test_fail(__FILE__, __LINE__, "%s is\n  \"%s\", wanted\n  \"%s\"", #actual, a_, w_); \
     } while (0)
 
 /* That `text` holds `part`. */
-#define CHECK_HAS(text, part)                                                                        \
-    do {                                                                                             \
-        const char *t_ = (text), *p_ = (part);                                                       \
-        if (!strstr(t_, p_))                                                                         \
-            test_fail(__FILE__, __LINE__, "%s is\n  \"%s\", should hold\n  \"%s\"", #text, t_, p_);  \
+#define CHECK_HAS(text, part)                                                                       \
+    do {                                                                                            \
+        const char *t_ = (text), *p_ = (part);                                                      \
+        if (!strstr(t_, p_))                                                                        \
+            test_fail(__FILE__, __LINE__, "%s is\n  \"%s\", should hold\n  \"%s\"", #text, t_, p_); \
     } while (0)
 
 /* Shows the first byte that differs. */
@@ -73,13 +73,13 @@ void test_check_bytes(const char *file, int line, const char *what, const void *
     } while (0)
 
 /* That a call fails with this status, and that the error says the same. */
-#define CHECK_FAILS(call, wanted, err)                                                                              \
-    do {                                                                                                            \
-        decant_status s_ = (call);                                                                                  \
-        if (s_ != (wanted))                                                                                         \
-            test_fail(__FILE__, __LINE__, "%s gave %s, wanted %s: %s", #call, decant_status_name(s_),               \
-                      decant_status_name(wanted), s_ ? decant_error_text(err) : "");                                \
-        CHECK_EQ((err)->status, s_);                                                                                \
+#define CHECK_FAILS(call, wanted, err)                                                                \
+    do {                                                                                              \
+        decant_status s_ = (call);                                                                    \
+        if (s_ != (wanted))                                                                           \
+            test_fail(__FILE__, __LINE__, "%s gave %s, wanted %s: %s", #call, decant_status_name(s_), \
+                      decant_status_name(wanted), s_ ? decant_error_text(err) : "");                  \
+        CHECK_EQ((err)->status, s_);                                                                  \
     } while (0)
 
 /* The bytes of a file of tests/data (or of any path that starts with a slash). Freed by the caller; ends the test if absent. */
