@@ -90,7 +90,7 @@ typedef struct dcn_call {
     unsigned flags;
 } dcn_call;
 
-/* Sees every call. Closing is not a call: nothing depends on its outcome. */
+/* Sees every call; `after` those that were made. Closing is not a call: nothing depends on its outcome. */
 typedef struct dcn_gate {
     /* a failure is returned instead of making the call */
     decant_status (*before)(void *ctx, const dcn_call *call, decant_error *err);
@@ -201,6 +201,9 @@ decant_status dcn_file_lock(dcn_file *f, decant_error *err);
 decant_status dcn_file_resemble(dcn_file *f, dcn_file *old, decant_error *err);
 decant_status dcn_file_push(dcn_file *f, uint64_t at, uint64_t len, decant_error *err);
 void dcn_file_close(dcn_file **f);
+
+/* "folder/name" for messages, or the name alone in ".". @return [owned] free with dcn_free; NULL without memory */
+char *dcn_io_join(const char *folder, const char *name);
 
 /* Whether two facts are of one file. */
 bool dcn_facts_same_file(const dcn_facts *a, const dcn_facts *b);
