@@ -1,0 +1,429 @@
+#include "codec/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGHS UINT64_C(0x8080808080808080)
+
+dcn_json dcn_json_on(char *text, size_t len, uint64_t offset, decant_error *err)
+{
+    return (dcn_json){.start = text, .at = text, .end = text + len, .offset = offset, .err = err};
+}
+
+/* --- failures ---------------------------------------------------------------------------------------------------- */
+
+/* Sets the error once, at a place in the text. */
+static bool fail_at(dcn_json *json, const char *at, decant_status status, const char *what)
+{
+    uint64_t offset = json->offset + (uint64_t)(at - json->start);
+
+    if (!json->status) {
+        json->status = decant_error_set(json->err, status, "%s at byte %" PRIu64, what, offset);
+        dcn_error_offset(json->err, offset);
+    }
+    return false;
+}
+
+/* What stands at `at` is not what the grammar wants there. */
+static bool unexpected(dcn_json *json, const char *at, const char *expected)
+{
+    if (json->status)
+        return false;
+    fail_at(json, at, DECANT_MALFORMED, "invalid JSON");
+    if (at == json->end)
+        dcn_error_found(json->err, "the end of the text");
+    else if (*at > ' ' && *at < 0x7F)
+        dcn_error_found(json->err, "'%c'", *at);
+    else
+        dcn_error_found(json->err, "the byte 0x%02x", (unsigned)(uint8_t)*at);
+    dcn_error_expected(json->err, "%s", expected);
+    return false;
+}
+
+/* --- tokens ------------------------------------------------------------------------------------------------------ */
+
+/* The next byte that is no whitespace, not taken; 0 at the end or after a failure (a NUL is no token either). */
+static char peek(dcn_json *json)
+{
+    if (json->status)
+        return 0;
+    while (json->at < json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\r' || *json->at == '\t'))
+        json->at++;
+    return json->at < json->end ? *json->at : '\0';
+}
+
+static bool take(dcn_json *json, char wanted, const char *expected)
+{
+    if (peek(json) != wanted)
+        return unexpected(json, json->at, expected);
+    json->at++;
+    return true;
+}
+
+static bool open_container(dcn_json *json, char bracket, const char *expected)
+{
+    if (!take(json, bracket, expected))
+        return false;
+    if (json->depth == DCN_JSON_DEPTH)
+        return fail_at(json, json->at - 1, DECANT_LIMIT, "JSON nested more than 127 deep");
+    json->depth++;
+    json->first = true;
+    return true;
+}
+
+/* Steps to the next element of a container; false at its end. */
+static bool next(dcn_json *json, char bracket, const char *expected)
+{
+    bool first = json->first;
+    char c = peek(json);
+
+    json->first = false;
+    if (c && c == bracket) {
+        json->at++;
+        json->depth--;
+        return false;
+    }
+    return first ? !json->status : take(json, ',', expected);
+}
+
+/* Four hexadecimal digits, or -1. */
+static int32_t hex4(const char *at, const char *end)
+{
+    int32_t value = 0;
+
+    if (end - at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = at[i], low = (char)(c | 0x20);
+
+        if (c >= '0' && c <= '9')
+            value = value << 4 | (c - '0');
+        else if (low >= 'a' && low <= 'f')
+            value = value << 4 | (low - 'a' + 10);
+        else
+            return -1;
+    }
+    return value;
+}
+
+static char *put_utf8(char *to, uint32_t code)
+{
+    if (code < 0x80) {
+        *to++ = (char)code;
+    } else if (code < 0x800) {
+        *to++ = (char)(0xC0 | code >> 6);
+        *to++ = (char)(0x80 | (code & 0x3F));
+    } else if (code < 0x10000) {
+        *to++ = (char)(0xE0 | code >> 12);
+        *to++ = (char)(0x80 | (code >> 6 & 0x3F));
+        *to++ = (char)(0x80 | (code & 0x3F));
+    } else {
+        *to++ = (char)(0xF0 | code >> 18);
+        *to++ = (char)(0x80 | (code >> 12 & 0x3F));
+        *to++ = (char)(0x80 | (code >> 6 & 0x3F));
+        *to++ = (char)(0x80 | (code & 0x3F));
+    }
+    return to;
+}
+
+/* The escape at `*from`, behind its backslash, written to `*to`, which never passes what is read. */
+static bool unescape(dcn_json *json, char **from, char **to)
+{
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char *letter = *from < json->end && **from ? strchr(letters, **from) : NULL;
+    int32_t code, low;
+
+    if (letter) {
+        *(*to)++ = meanings[letter - letters];
+        (*from)++;
+        return true;
+    }
+    if (*from == json->end || **from != 'u')
+        return unexpected(json, *from, "an escape");
+    code = hex4(*from + 1, json->end);
+    if (code < 0)
+        return unexpected(json, *from, "'u' and four hexadecimal digits");
+    if (code >= 0xD800 && code < 0xE000) {
+        bool pair = code < 0xDC00 && json->end - *from >= 11 && (*from)[5] == '\\' && (*from)[6] == 'u';
+
+        low = pair ? hex4(*from + 7, json->end) : -1;
+        if (low < 0xDC00 || low >= 0xE000)
+            return fail_at(json, *from - 1, DECANT_MALFORMED, "invalid JSON: half a surrogate pair");
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        *from += 6;
+    }
+    *from += 5;
+    *to = put_utf8(*to, (uint32_t)code);
+    return true;
+}
+
+/* The first byte at or after `at` that is more than itself in a string: a quote, a backslash, a control, UTF-8. */
+static char *skip_plain(char *at, const char *end)
+{
+    while (end - at >= 8) {
+        uint64_t word, quotes, slashes;
+
+        memcpy(&word, at, 8);
+        quotes = word ^ ONES * '"';
+        slashes = word ^ ONES * '\\';
+        /* borrows only reach bytes above one that is special itself, so a false alarm costs a step and no more */
+        if ((word | (word - ONES * ' ') | (quotes - ONES) | (slashes - ONES)) & HIGHS)
+            break;
+        at += 8;
+    }
+    while (at < end && (uint8_t)*at >= ' ' && (uint8_t)*at < 0x80 && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
+/* Where well-formed UTF-8 ends: what stands there is none. */
+static const char *utf8_end(const char *at, const char *end)
+{
+    size_t step;
+
+    do {
+        for (step = 1; step <= 4 && step <= (size_t)(end - at) && !dcn_utf8_valid(at, step); step++)
+            ;
+        if (step > 4 || step > (size_t)(end - at))
+            return at;
+        at += step;
+    } while (at < end);
+    return at;
+}
+
+static bool string(dcn_json *json, dcn_chunk *out, const char *expected)
+{
+    char *from, *to, *text;
+
+    if (!take(json, '"', expected))
+        return false;
+    text = from = to = json->at;
+    for (;;) {
+        bool ascii = true;
+        char *run = from;
+
+        /* up to a quote, an escape or a control; no character of UTF-8 spans one */
+        while ((from = skip_plain(from, json->end)) < json->end && (uint8_t)*from >= 0x80) {
+            ascii = false;
+            from++;
+        }
+        if (!ascii && !dcn_utf8_valid(run, (size_t)(from - run)))
+            return fail_at(json, utf8_end(run, from), DECANT_MALFORMED, "invalid UTF-8");
+        if (to != run)
+            memmove(to, run, (size_t)(from - run));
+        to += from - run;
+
+        if (from == json->end || (uint8_t)*from < ' ')
+            return unexpected(json, from, from == json->end ? "the quote that ends the string" : "it escaped");
+        if (*from++ == '"')
+            break;
+        if (!unescape(json, &from, &to))
+            return false;
+    }
+    *to = '\0';
+    json->at = from;
+    *out = (dcn_chunk){text, (size_t)(to - text)};
+    return true;
+}
+
+/* Digits; whether there is one. */
+static bool digits(char **at, const char *end)
+{
+    char *start = *at;
+
+    while (*at < end && **at >= '0' && **at <= '9')
+        (*at)++;
+    return *at > start;
+}
+
+/* Any number of the grammar, thrown away. */
+static bool number(dcn_json *json)
+{
+    char *at = json->at;
+    bool zero;
+
+    if (at < json->end && *at == '-')
+        at++;
+    zero = at < json->end && *at == '0';
+    if (zero)
+        at++;
+    else if (!digits(&at, json->end))
+        return unexpected(json, at, at == json->at ? "a value" : "a digit");
+    if (at < json->end && *at == '.' && (at++, !digits(&at, json->end)))
+        return unexpected(json, at, "a digit");
+    if (at < json->end && (*at == 'e' || *at == 'E')) {
+        at++;
+        if (at < json->end && (*at == '+' || *at == '-'))
+            at++;
+        if (!digits(&at, json->end))
+            return unexpected(json, at, "a digit");
+    }
+    json->at = at;
+    return true;
+}
+
+static bool word(dcn_json *json, const char *wanted)
+{
+    size_t len = strlen(wanted);
+
+    if (len > (size_t)(json->end - json->at) || memcmp(json->at, wanted, len) != 0)
+        return unexpected(json, json->at, "a value");
+    json->at += len;
+    return true;
+}
+
+/* --- what callers ask for ---------------------------------------------------------------------------------------- */
+
+bool dcn_json_object(dcn_json *json)
+{
+    return open_container(json, '{', "an object");
+}
+
+bool dcn_json_array(dcn_json *json)
+{
+    return open_container(json, '[', "an array");
+}
+
+bool dcn_json_key(dcn_json *json, dcn_chunk *key)
+{
+    bool first = json->first;
+
+    return next(json, '}', "',' or '}'") && string(json, key, first ? "a key or '}'" : "a key") &&
+           take(json, ':', "':'");
+}
+
+bool dcn_json_item(dcn_json *json)
+{
+    return next(json, ']', "',' or ']'");
+}
+
+bool dcn_json_string(dcn_json *json, dcn_chunk *out)
+{
+    return string(json, out, "a string");
+}
+
+bool dcn_json_u64(dcn_json *json, uint64_t *out)
+{
+    static const char expected[] = "an integer from 0 to 18446744073709551615";
+    char first = peek(json), *at = json->at;
+    uint64_t value = 0;
+    bool fits = true;
+
+    if (first < '0' || first > '9')
+        return unexpected(json, at, expected);
+    for (; at < json->end && *at >= '0' && *at <= '9'; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+
+        fits = fits && value <= (UINT64_MAX - digit) / 10;
+        value = value * 10 + digit;
+    }
+    if (!fits || (first == '0' && at - json->at > 1) || (at < json->end && (*at == '.' || *at == 'e' || *at == 'E'))) {
+        size_t len = (size_t)(json->end - json->at), token = 0;
+
+        while (token < len && token < 24 && strchr("0123456789.eE+-", json->at[token]) && json->at[token])
+            token++;
+        fail_at(json, json->at, DECANT_MALFORMED, "a number that is no plain integer of 64 bits");
+        dcn_error_found(json->err, "%.*s", (int)token, json->at);
+        dcn_error_expected(json->err, "%s", expected);
+        return false;
+    }
+    json->at = at;
+    *out = value;
+    return true;
+}
+
+bool dcn_json_null(dcn_json *json)
+{
+    return peek(json) == 'n' && word(json, "null");
+}
+
+bool dcn_json_skip(dcn_json *json, unsigned depth)
+{
+    uint64_t objects[(DCN_JSON_DEPTH + 63) / 64] = {0}; /* a bit per open container: it is an object */
+    unsigned outside = json->depth, level;
+    dcn_chunk ignored;
+
+    do {
+        char c = peek(json);
+
+        if (c == '{' || c == '[') {
+            if (json->depth - outside == depth)
+                return fail_at(json, json->at, DECANT_LIMIT, "JSON nested too deep");
+            if (!open_container(json, c, "a value"))
+                return false;
+            level = json->depth - outside - 1;
+            objects[level / 64] = (objects[level / 64] & ~(UINT64_C(1) << level % 64)) | (uint64_t)(c == '{')
+                                                                                             << level % 64;
+        } else if (!(c == '"'   ? dcn_json_string(json, &ignored)
+                     : c == 't' ? word(json, "true")
+                     : c == 'f' ? word(json, "false")
+                     : c == 'n' ? word(json, "null")
+                                : !json->status && number(json))) {
+            return false;
+        }
+        /* close what ends here; another element of what is then open is the next value */
+        while (json->depth > outside) {
+            level = json->depth - outside - 1;
+            if (objects[level / 64] >> level % 64 & 1 ? dcn_json_key(json, &ignored) : dcn_json_item(json))
+                break;
+            if (json->status)
+                return false;
+        }
+    } while (json->depth > outside);
+    return true;
+}
+
+decant_status dcn_json_end(dcn_json *json)
+{
+    peek(json);
+    if (!json->status && json->at < json->end)
+        unexpected(json, json->at, "nothing after the document");
+    return json->status;
+}
+
+uint64_t dcn_json_offset(dcn_json *json)
+{
+    peek(json);
+    return json->offset + (uint64_t)(json->at - json->start);
+}
+
+/* --- writing ----------------------------------------------------------------------------------------------------- */
+
+void dcn_json_put_string(dcn_buf *buf, const char *text, size_t len)
+{
+    static const char controls[] = "btn\0fr"; /* of 0x08 to 0x0d; 0x0b has no short form */
+    const char *at = text, *end = text + len;
+
+    dcn_buf_byte(buf, '"');
+    while (at < end) {
+        const char *run = at;
+
+        while (at < end && (uint8_t)*at >= ' ' && *at != '"' && *at != '\\')
+            at++;
+        dcn_buf_put(buf, run, (size_t)(at - run));
+        if (at == end)
+            break;
+        if ((uint8_t)*at >= ' ')
+            dcn_buf_format(buf, "\\%c", *at);
+        else if (*at >= '\b' && *at <= '\r' && *at != '\v')
+            dcn_buf_format(buf, "\\%c", controls[*at - '\b']);
+        else
+            dcn_buf_format(buf, "\\u%04x", (unsigned)*at);
+        at++;
+    }
+    dcn_buf_byte(buf, '"');
+}
+
+void dcn_json_put_u64(dcn_buf *buf, uint64_t value)
+{
+    char text[20], *at = text + sizeof text;
+
+    do
+        *--at = (char)('0' + value % 10);
+    while (value /= 10);
+    dcn_buf_put(buf, at, (size_t)(text + sizeof text - at));
+}
