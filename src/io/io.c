@@ -42,7 +42,7 @@ static decant_status at_path(const char *path, decant_status rc, decant_error *e
     return rc;
 }
 
-static bool is_bare(const char *name)
+static inline bool is_bare(const char *name)
 {
     return name[0] && !strchr(name, '/');
 }

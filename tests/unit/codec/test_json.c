@@ -254,8 +254,8 @@ TEST(json__refuses_what_only_looks_like_json)
         "0x1",
         "+1",
         "\v1",
-        "\xa0"
-        "1",
+        ("\xa0"
+         "1"),
         "[\"a\":1]",
         "{\"a\",1}",
         "{1:2}",
