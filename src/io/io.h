@@ -141,7 +141,7 @@ typedef struct dcn_file_ops {
     decant_status (*facts)(dcn_file *f, dcn_facts *out, decant_error *err);
     void (*close)(dcn_file *f); /* reports nothing: what could fail was in sync() */
     decant_status (*reserve)(dcn_file *f, uint64_t at, uint64_t len,
-                             decant_error *err); /* blocks; UNSUPPORTED: goes on without */
+                             decant_error *err); /* blocks, not size; UNSUPPORTED: goes on without */
     decant_status (*lock)(dcn_file *f,
                           decant_error *err); /* whole, exclusive, until closed; DECANT_BUSY: another has it */
     /* mode, owner and extended attributes of `old`, as far as permitted; what could not be is no error */

@@ -244,15 +244,15 @@ typedef struct batch {
     size_t bytes;
 } batch;
 
-/* Adds as much of a piece as one call takes, and says how much that is. */
-static size_t batch_add(batch *b, const void *data, size_t len)
+/* Adds as much of a piece, whose first `done` bytes are through, as one call takes, and says how much that is. */
+static size_t batch_add(batch *b, const void *data, size_t done, size_t len)
 {
-    size_t taken = (size_t)dcn_min(len, LONGEST - b->bytes);
+    size_t taken = (size_t)dcn_min(len - done, LONGEST - b->bytes);
 
     if (b->count == PIECES)
         return 0;
     if (taken) {
-        b->v[b->count++] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = taken};
+        b->v[b->count++] = (struct iovec){.iov_base = (char *)(uintptr_t)data + done, .iov_len = taken};
         b->bytes += taken;
     }
     return taken;
@@ -348,7 +348,7 @@ static decant_status posix_read(dcn_file *file, const dcn_range *r, size_t count
 
         b.count = b.bytes = 0;
         while (i < count && r[i].at + done == end) {
-            size_t taken = batch_add(&b, (char *)r[i].dst + done, r[i].len - done);
+            size_t taken = batch_add(&b, r[i].dst, done, r[i].len);
 
             if (too_far(r[i].at, r[i].len))
                 return too_short(INT64_MAX, r[i].at, err);
@@ -377,7 +377,7 @@ static decant_status posix_write(dcn_file *file, uint64_t at, const dcn_chunk *c
 
         b.count = b.bytes = 0;
         while (i < count) {
-            size_t taken = batch_add(&b, (const char *)c[i].data + done, c[i].len - done);
+            size_t taken = batch_add(&b, c[i].data, done, c[i].len);
 
             if (too_far(end, taken))
                 return refuse_far(DCN_DO_WRITE, err);
@@ -458,7 +458,7 @@ static decant_status posix_reserve(dcn_file *f, uint64_t at, uint64_t len, decan
     if (len == 0)
         return DECANT_OK;
     do /* not posix_fallocate: where the file system cannot, the C library would write zeros */
-        result = fallocate(file_of(f)->fd, 0, (off_t)at, (off_t)len);
+        result = fallocate(file_of(f)->fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)len);
     while (result && errno == EINTR);
 #else
     int result = -1;
@@ -505,11 +505,12 @@ static decant_status copy_attributes(int from, int to, decant_error *err)
 {
     enum { NAMES = 1 << 16, VALUE = 1 << 16 }; /* Linux lists and keeps no more */
     static const char acl[] = "system.posix_acl_access";
-    char *names = dcn_alloc(NAMES + VALUE, 1), *value = names + NAMES;
+    char *names = dcn_alloc(NAMES + VALUE, 1), *value;
     ssize_t names_len, value_len;
 
     if (!names)
         return dcn_error_nomem(err);
+    value = names + NAMES;
     if (fgetxattr(from, acl, NULL, 0) < 0 && errno == ENODATA)
         fremovexattr(to, acl);
     names_len = flistxattr(from, names, NAMES);

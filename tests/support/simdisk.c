@@ -604,21 +604,19 @@ static const dcn_file_ops file_ops = {
     .push = sim_push,
 };
 
-/* The entry at a name, links followed (to bare names, as often as a system would). */
-static name *resolve(const simdisk_state *s, const folder *f, const char *text)
+/* Where the links at a name end (at a bare name, there or not); false if they never do. */
+static bool follow(const simdisk_state *s, const folder *f, const char *text, char last[256])
 {
-    name *found = names_find(&f->now, text);
-    char target[256];
+    snprintf(last, 256, "%s", text);
+    for (int hops = 0; hops < 40; hops++) {
+        const name *found = names_find(&f->now, last);
 
-    for (int hops = 0; found && s->inodes[found->inode].kind == DCN_KIND_LINK; hops++) {
+        if (!found || s->inodes[found->inode].kind != DCN_KIND_LINK)
+            return true;
         const blob *b = s->inodes[found->inode].data;
-
-        if (hops == 40)
-            return NULL;
-        snprintf(target, sizeof target, "%.*s", (int)b->len, (const char *)b->bytes);
-        found = names_find(&f->now, target);
+        snprintf(last, 256, "%.*s", (int)b->len, (const char *)b->bytes);
     }
-    return found;
+    return false;
 }
 
 static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint32_t mode, dcn_file **out,
@@ -626,7 +624,8 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
 {
     simdisk *disk = disk_of(d->io);
     folder *f = folder_of(d);
-    name *there = names_find(&f->now, text), *found = resolve(disk->state, f, text);
+    name *there = names_find(&f->now, text), *found;
+    char last[256];
     sim_file *file;
     size_t number;
 
@@ -636,7 +635,10 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
         return failed(DECANT_EXISTS, EEXIST, err);
     if (there && flags & DCN_NO_FOLLOW && disk->state->inodes[there->inode].kind == DCN_KIND_LINK)
         return failed(DECANT_DENIED, ELOOP, err);
-    if (!found && (there || !(flags & (DCN_CREATE | DCN_CREATE_NEW))))
+    if (!follow(disk->state, f, text, last))
+        return failed(DECANT_DENIED, ELOOP, err);
+    found = names_find(&f->now, last);
+    if (!found && !(flags & (DCN_CREATE | DCN_CREATE_NEW)))
         return failed(DECANT_NOT_FOUND, ENOENT, err);
     if (found && flags & DCN_WRITE && disk->state->inodes[found->inode].kind == DCN_KIND_FOLDER)
         return failed(DECANT_DENIED, EISDIR, err);
@@ -647,9 +649,9 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
         change *c = changes_add(&f->changes, SIMDISK_ADD_NAME, 0);
 
         number = inode_new(disk->state, DCN_KIND_REGULAR, mode & ~(uint32_t)UMASK);
-        names_set(&f->now, text, number);
+        names_set(&f->now, last, number);
         disk->state->inodes[number].links = 1;
-        c->name = copy_text(text);
+        c->name = copy_text(last);
         c->inode = number;
     }
     if (flags & DCN_TRUNCATE && blob_len(disk->state->inodes[number].data)) {
