@@ -33,7 +33,7 @@ void *dcn_arena_take(dcn_arena *arena, size_t len)
     if (len > SIZE_MAX - ALIGN)
         return NULL;
     len = (len + ALIGN - 1) / ALIGN * ALIGN;
-    if (len > room) {
+    if (len > room || !arena->blocks) {
         size_t size = arena->size ? arena->size * 2 : FIRST_BLOCK;
 
         size = size > LARGEST_BLOCK ? LARGEST_BLOCK : size;

@@ -18,6 +18,39 @@ static inline void dcn_unlock(dcn_mutex *mutex)
     pthread_mutex_unlock(mutex);
 }
 
+static inline void dcn_mutex_init(dcn_mutex *mutex)
+{
+    pthread_mutex_init(mutex, NULL);
+}
+
+static inline void dcn_mutex_close(dcn_mutex *mutex)
+{
+    pthread_mutex_destroy(mutex);
+}
+
+/* Something to wait for, under a mutex: a change of state that the waiting look at again. */
+typedef pthread_cond_t dcn_change;
+
+static inline void dcn_change_init(dcn_change *change)
+{
+    pthread_cond_init(change, NULL);
+}
+
+static inline void dcn_change_await(dcn_change *change, dcn_mutex *mutex)
+{
+    pthread_cond_wait(change, mutex);
+}
+
+static inline void dcn_change_tell(dcn_change *change)
+{
+    pthread_cond_broadcast(change);
+}
+
+static inline void dcn_change_close(dcn_change *change)
+{
+    pthread_cond_destroy(change);
+}
+
 /* A reference count. Going up needs no order; the last one down must see all that others did (acquire-release). */
 typedef atomic_uint_fast32_t dcn_refs;
 

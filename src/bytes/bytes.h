@@ -46,17 +46,51 @@ typedef struct dcn_backing_ops {
     bool (*place)(dcn_backing *b, uint64_t at, dcn_place *out);
     /* optional: the backing that holds `at`, with the offset there and how far it goes: slices and ropes */
     dcn_backing *(*under)(dcn_backing *b, uint64_t at, uint64_t *offset, uint64_t *upto);
-    void (*close)(dcn_backing *b); /* the last reference is gone: release everything, the backing itself too */
+    /*
+     * The last reference is gone: release everything, the backing itself too. What is returned is unreferenced next, so
+     * that a long chain of slices goes without recursion.
+     */
+    dcn_backing *(*close)(dcn_backing *b);
 } dcn_backing_ops;
 
 struct decant_bytes {
     const dcn_backing_ops *ops;
     dcn_refs refs;
     uint64_t len;
-    unsigned depth;        /* ropes below it: bounded, so that reading never recurses further */
-    dcn_mutex lock;        /* guards kept */
-    struct dcn_kept *kept; /* memory that keep() filled, counted; NULL: none */
+    unsigned depth;              /* ropes below it: bounded, so that reading never recurses further */
+    dcn_mutex lock;              /* guards what follows */
+    struct dcn_kept *kept;       /* memory that keep() filled, counted; NULL: none */
+    struct dcn_attempt *attempt; /* the keep() that is reading now; NULL: none */
 };
+
+/* What a view's `hold` points to: a part of whatever is given back with the view. NULL: nothing is. */
+typedef struct dcn_hold dcn_hold;
+struct dcn_hold {
+    void (*release)(dcn_hold *hold);
+};
+
+/*
+ * The rest of the public functions, without the checks of arguments that api/bytes.c makes first. (Those that need no check,
+ * to count references and give views back, are in backing.c.)
+ */
+decant_status dcn_bytes_wrap(const void *data, size_t len, void (*release)(void *ctx), void *ctx, decant_bytes **out,
+                             decant_error *err);
+decant_status dcn_bytes_copy(const void *data, size_t len, decant_bytes **out, decant_error *err);
+decant_status dcn_bytes_defer(uint64_t len, const decant_provider *provider, decant_bytes **out, decant_error *err);
+decant_status dcn_bytes_slice(decant_bytes *bytes, uint64_t offset, uint64_t len, decant_bytes **out,
+                              decant_error *err);
+decant_status dcn_bytes_join(decant_bytes *const *parts, size_t count, decant_bytes **out, decant_error *err);
+decant_status dcn_bytes_pin(decant_bytes *bytes, uint64_t offset, uint64_t len, unsigned flags, decant_view *out,
+                            decant_error *err);
+decant_status dcn_bytes_keep(decant_bytes *bytes, decant_error *err);
+
+/*
+ * What a callback of the caller's said, as decant's own failure. `said` is the error it was given, cleared before.
+ *
+ * @param rc    what it returned
+ * @param what  "provider": for one that failed without a word
+ */
+decant_status dcn_callback_outcome(decant_status rc, decant_error *said, const char *what, decant_error *err);
 
 /* Ropes may nest this deep; deeper is DECANT_BAD_CALL. */
 enum { DCN_ROPE_DEPTH = 32 };
@@ -72,7 +106,7 @@ decant_status dcn_backing_fetch(dcn_backing *b, dcn_fetch *f, size_t count, deca
 
 /*
  * Memory that holds [at, at + len) already (host memory, kept bytes), or that a provider produces for the whole of it
- * (`may_produce`). DECANT_UNSUPPORTED where there is none: fetch instead.
+ * (`may_produce`). DECANT_UNSUPPORTED, the error untouched, where there is none: fetch instead.
  */
 decant_status dcn_backing_lend(dcn_backing *b, uint64_t at, uint64_t len, bool may_produce, decant_view *out,
                                decant_error *err);
@@ -85,5 +119,8 @@ bool dcn_backing_place(dcn_backing *b, uint64_t at, dcn_place *out);
  * themselves. `upto` is how far that holds, relative to `b`; `offset` where `at` lies in the result.
  */
 dcn_backing *dcn_backing_leaf(dcn_backing *b, uint64_t at, uint64_t *offset, uint64_t *upto);
+
+/* Whether all of it is held by keep(). */
+bool dcn_backing_is_kept(dcn_backing *b);
 
 #endif

@@ -47,15 +47,21 @@ typedef struct dcn_note {
     const char *key, *text;
 } dcn_note;
 
+/* Finds indices by hash: open addressing in at most 12 bytes an item. {0} is empty. */
+typedef struct dcn_names {
+    uint32_t *slots; /* 0: free; else an index + 1 in the bits that count slots, the hash's in the others */
+    size_t size;     /* a power of two */
+} dcn_names;
+
 struct decant_model {
     dcn_arena memory; /* names, shapes, keys, texts, notes */
     dcn_entry *entries;
     size_t count, cap;
-    uint32_t *names;   /* open addressing: index + 1 of an entry, 0 free */
-    size_t names_size; /* a power of two */
-    uint64_t seed;     /* of the hash */
+    dcn_names names;
+    uint64_t seed; /* of the hashes */
     dcn_value *values;
     size_t value_count, value_cap;
+    dcn_names keys; /* of the values */
     dcn_note *notes;
     size_t note_count;
     dcn_extra *extra;   /* of the model */
@@ -93,6 +99,14 @@ typedef struct dcn_draft {
 } dcn_draft;
 
 /*
+ * An empty model. decant_model_create() brings the seed.
+ *
+ * @param seed  random, so that nobody can prepare names that collide
+ * @param out   [owned]
+ */
+decant_status dcn_model_create(uint64_t seed, decant_model **out, decant_error *err);
+
+/*
  * Appends an entry. The name must be unique, UTF-8 and without a NUL.
  *
  * @return DECANT_DUPLICATE with found and expected, DECANT_MALFORMED, DECANT_NOMEM; the model is as it was
@@ -106,8 +120,8 @@ decant_status dcn_model_reserve(decant_model *model, size_t count, decant_error 
 bool dcn_model_find(const decant_model *model, const char *name, size_t name_len, size_t *index);
 
 /*
- * Sorts the entries by the place of their data (offset in their backing, then name) and makes the names findable again:
- * the last step of every index.
+ * Sorts the entries by the place of their data (offset in their backing, then name) and the values by key, and
+ * makes both findable again: the last step of every index. Costs little where they are in order.
  */
 void dcn_model_sort(decant_model *model);
 

@@ -31,6 +31,7 @@ typedef struct dcn_plan {
 /* Something the output has no place for. */
 typedef struct dcn_loss {
     char text[160]; /* "3 param ids, first of 'x'" */
+    size_t brief;   /* bytes of it that say how many of what */
 } dcn_loss;
 
 /* Who can open the output. */
@@ -56,7 +57,7 @@ typedef struct dcn_layout {
     bool loaders_format; /* safetensors: a file made from another format says format = pt, as its loaders want */
 } dcn_layout;
 
-/* Adds an empty plan over `model`. @param out [lent] by plans */
+/* Adds an empty plan over `model`. @param out [lent] by plans, until the next is added */
 decant_status dcn_plans_add(dcn_plans *plans, const decant_model *model, dcn_plan **out, decant_error *err);
 void dcn_plans_close(dcn_plans *plans);
 

@@ -1,0 +1,242 @@
+#include "bytes/source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/sort.h"
+#include "base/thread.h"
+#include "bytes/bytes.h"
+
+struct dcn_source {
+    dcn_refs refs;
+    char *path;
+    uint64_t size;
+    dcn_file *file; /* NULL: a reader */
+    dcn_facts facts;
+    decant_reader reader;
+    dcn_mutex turn; /* one call of the reader at a time */
+};
+
+enum {
+    GAP = 4096,  /* up to here it costs less to read a gap and throw it away than to call again */
+    BATCH = 256, /* ranges given to the system at a time */
+};
+
+/* The error of a source names it. */
+static decant_status blame(const char *path, decant_status rc, decant_error *err)
+{
+    if (rc) {
+        dcn_error_path(err, path);
+        dcn_error_side(err, rc == DECANT_NOMEM ? DECANT_SIDE_NONE : DECANT_SIDE_INPUT);
+    }
+    return rc;
+}
+
+static dcn_source *create(const char *path)
+{
+    dcn_source *source = dcn_alloc(1, sizeof *source);
+
+    if (!source)
+        return NULL;
+    source->path = dcn_strndup(path, strlen(path));
+    if (!source->path) {
+        dcn_free(&source);
+        return NULL;
+    }
+    atomic_init(&source->refs, 1);
+    dcn_mutex_init(&source->turn);
+    return source;
+}
+
+static decant_status refuse_kind(dcn_kind kind, decant_error *err)
+{
+    decant_error_set(err, DECANT_UNSUPPORTED, "is a %s, not a file",
+                     kind == DCN_KIND_FOLDER ? "folder" : "pipe or device");
+    dcn_error_hint(err, kind == DCN_KIND_FOLDER ? "name a file in it" : "copy what it gives into a file first");
+    return DECANT_UNSUPPORTED;
+}
+
+decant_status dcn_source_from_file(dcn_file **file, dcn_source **out, decant_error *err)
+{
+    dcn_source *source;
+    dcn_facts facts;
+    decant_status rc = dcn_file_facts(*file, &facts, err);
+
+    if (rc == DECANT_OK && facts.kind != DCN_KIND_REGULAR)
+        rc = refuse_kind(facts.kind, err);
+    if (rc)
+        return blame((*file)->path, rc, err);
+    source = create((*file)->path);
+    if (!source)
+        return dcn_error_nomem(err);
+    source->size = facts.size;
+    source->facts = facts;
+    source->file = *file;
+    *file = NULL;
+    *out = source;
+    return DECANT_OK;
+}
+
+decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, decant_error *err)
+{
+    dcn_file *file = NULL;
+    decant_status rc;
+
+    if ((rc = dcn_io_open(io, path, DCN_READ, &file, err)))
+        return blame(path, rc, err);
+    rc = dcn_source_from_file(&file, out, err);
+    dcn_file_close(&file);
+    return rc;
+}
+
+decant_status dcn_source_from_reader(const decant_reader *reader, const char *name, dcn_source **out, decant_error *err)
+{
+    dcn_source *source = create(name ? name : "reader");
+
+    if (!source)
+        return dcn_error_nomem(err);
+    source->size = reader->len;
+    source->reader = *reader;
+    *out = source;
+    return DECANT_OK;
+}
+
+dcn_source *dcn_source_ref(dcn_source *source)
+{
+    dcn_refs_up(&source->refs);
+    return source;
+}
+
+void dcn_source_unref(dcn_source **source)
+{
+    dcn_source *s = *source;
+
+    *source = NULL;
+    if (!s || !dcn_refs_down(&s->refs))
+        return;
+    if (s->reader.release)
+        s->reader.release(s->reader.ctx);
+    dcn_file_close(&s->file);
+    dcn_mutex_close(&s->turn);
+    dcn_free(&s->path);
+    dcn_free(&s);
+}
+
+uint64_t dcn_source_size(const dcn_source *source)
+{
+    return source->size;
+}
+
+const char *dcn_source_path(const dcn_source *source)
+{
+    return source->path;
+}
+
+const dcn_facts *dcn_source_facts(const dcn_source *source)
+{
+    return source->file ? &source->facts : NULL;
+}
+
+decant_status dcn_source_check(dcn_source *source, decant_error *err)
+{
+    dcn_facts now;
+    decant_status rc;
+
+    if (!source->file)
+        return DECANT_OK;
+    if ((rc = dcn_file_facts(source->file, &now, err)))
+        return blame(source->path, rc, err);
+    if (now.size == source->size && now.mtime == source->facts.mtime)
+        return DECANT_OK;
+    rc = decant_error_set(err, DECANT_CHANGED, "was changed after it was opened");
+    if (now.size != source->size) {
+        dcn_error_found(err, "%" PRIu64 " bytes", now.size);
+        dcn_error_expected(err, "%" PRIu64, source->size);
+    } else {
+        dcn_error_found(err, "time %" PRId64 " ns", now.mtime);
+        dcn_error_expected(err, "%" PRId64, source->facts.mtime);
+    }
+    dcn_error_hint(err, "wait until nothing writes to it, and start again");
+    return blame(source->path, rc, err);
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------- */
+
+/* Ranges on their way to the system, with the gaps between them. */
+typedef struct batch {
+    size_t count;
+    dcn_range ranges[BATCH];
+    uint8_t gap[GAP]; /* where all gaps go */
+} batch;
+
+static decant_status call_reader(dcn_source *source, const dcn_range *r, size_t count, decant_error *err)
+{
+    decant_error said = {.offset = DECANT_NO_OFFSET};
+    decant_status rc = DECANT_OK;
+
+    dcn_lock(&source->turn);
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        if (r[i].len)
+            rc = source->reader.read(source->reader.ctx, r[i].at, r[i].dst, r[i].len, &said);
+    dcn_unlock(&source->turn);
+    return dcn_callback_outcome(rc, &said, "reader", err);
+}
+
+/* Adds a range, and the gap before it that starts at `end`, if it is worth reading. */
+static decant_status add(dcn_source *source, batch *b, uint64_t end, const dcn_range *range, decant_error *err)
+{
+    decant_status rc;
+
+    if (b->count + 2 > BATCH) {
+        if ((rc = dcn_file_read(source->file, b->ranges, b->count, err)))
+            return rc;
+        b->count = 0;
+    }
+    if (b->count && range->at > end && range->at - end <= GAP)
+        b->ranges[b->count++] = (dcn_range){end, b->gap, (size_t)(range->at - end)};
+    b->ranges[b->count++] = *range;
+    return DECANT_OK;
+}
+
+static decant_status read_file(dcn_source *source, const dcn_range *ranges, size_t count, decant_error *err)
+{
+    batch b;
+    uint64_t end = 0;
+    decant_status rc;
+
+    b.count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].len == 0)
+            continue;
+        if ((rc = add(source, &b, end, &ranges[i], err)))
+            return rc;
+        end = ranges[i].at + ranges[i].len;
+    }
+    return b.count ? dcn_file_read(source->file, b.ranges, b.count, err) : DECANT_OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const dcn_range *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t count, decant_error *err)
+{
+    decant_status rc;
+
+    for (size_t i = 0; i < count; i++)
+        if (dcn_outside(ranges[i].at, ranges[i].len, source->size)) {
+            rc = decant_error_set(err, DECANT_TRUNCATED, "ends before %zu bytes at %" PRIu64, ranges[i].len,
+                                  ranges[i].at);
+            dcn_error_found(err, "%" PRIu64 " bytes", source->size);
+            dcn_error_offset(err, ranges[i].at);
+            return blame(source->path, rc, err);
+        }
+    dcn_sort(ranges, count, sizeof *ranges, by_place);
+    rc = source->file ? read_file(source, ranges, count, err) : call_reader(source, ranges, count, err);
+    return blame(source->path, rc, err);
+}

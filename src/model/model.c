@@ -1,0 +1,444 @@
+#include "model/model.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/sort.h"
+#include "base/text.h"
+
+static_assert(sizeof(void *) != 8 || sizeof(dcn_entry) == 64, "a million of them are in memory at once");
+
+/* --- extras ------------------------------------------------------------------------------------------------------ */
+
+dcn_extra *dcn_extra_ref(dcn_extra *extra)
+{
+    if (extra)
+        dcn_refs_up(&extra->refs);
+    return extra;
+}
+
+void dcn_extra_unref(dcn_extra **extra)
+{
+    dcn_extra *x = *extra;
+
+    *extra = NULL;
+    if (x && dcn_refs_down(&x->refs))
+        x->ops->close(x);
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+enum { FIRST_NAMES = 16 };
+
+/* More would need indices of more than 32 bits. */
+static const size_t most_names = (size_t)1 << 31;
+
+/* How many items a table of `size` slots takes: two thirds, which keeps searches short. */
+static size_t names_room(size_t size)
+{
+    return size / 3 * 2;
+}
+
+/* Files an index. Behind the bits that hold it stand some of the hash, so that names are rarely compared in vain. */
+static void file_name(dcn_names *names, uint64_t hash, size_t index)
+{
+    size_t mask = names->size - 1, slot = hash & mask;
+
+    while (names->slots[slot])
+        slot = (slot + 1) & mask;
+    names->slots[slot] = (uint32_t)(index + 1) | ((uint32_t)(hash >> 32) & ~(uint32_t)mask);
+}
+
+/* A search for what is filed under a hash. */
+typedef struct search {
+    const dcn_names *names;
+    uint64_t hash;
+    size_t slot;
+} search;
+
+static search search_for(const dcn_names *names, uint64_t hash)
+{
+    return (search){names, hash, hash};
+}
+
+/* The next index that may be it; false past the last. */
+static bool next_name(search *s, size_t *index)
+{
+    size_t mask = s->names->size - 1;
+    uint32_t slot;
+
+    if (!s->names->size)
+        return false;
+    while ((slot = s->names->slots[s->slot++ & mask]))
+        if (((slot ^ (uint32_t)(s->hash >> 32)) & ~(uint32_t)mask) == 0) {
+            *index = (slot & mask) - 1;
+            return true;
+        }
+    return false;
+}
+
+/* A larger table if `count` items do not fit, empty. */
+static decant_status grow_names(const dcn_names *names, size_t count, dcn_names *out, decant_error *err)
+{
+    *out = *names;
+    if (count <= names_room(names->size))
+        return DECANT_OK;
+    out->size = names->size ? names->size : FIRST_NAMES;
+    while (names_room(out->size) < count && out->size < most_names)
+        out->size *= 2;
+    if (names_room(out->size) < count)
+        return decant_error_set(err, DECANT_LIMIT, "more names than a model can hold");
+    out->slots = dcn_alloc(out->size, sizeof *out->slots);
+    return out->slots ? DECANT_OK : dcn_error_nomem(err);
+}
+
+static uint64_t hash_entry(const decant_model *model, const char *name, size_t len)
+{
+    return XXH3_64bits_withSeed(name, len, model->seed);
+}
+
+static bool is_text(const decant_value *value)
+{
+    return value->type == DECANT_VALUE_TEXT;
+}
+
+static uint64_t hash_value(const decant_model *model, const char *key, size_t len, bool text)
+{
+    return XXH3_64bits_withSeed(key, len, model->seed + text); /* metadata and scalars are two spaces of keys */
+}
+
+static void file_entries(decant_model *model)
+{
+    for (size_t i = 0; i < model->count; i++)
+        file_name(&model->names, hash_entry(model, model->entries[i].name, model->entries[i].name_len), i);
+}
+
+static void file_values(decant_model *model)
+{
+    for (size_t i = 0; i < model->value_count; i++) {
+        const dcn_value *v = &model->values[i];
+
+        file_name(&model->keys, hash_value(model, v->key, v->key_len, is_text(&v->value)), i);
+    }
+}
+
+/* --- a model ----------------------------------------------------------------------------------------------------- */
+
+dcn_limits dcn_limits_of(bool lifted)
+{
+    if (lifted)
+        return (dcn_limits){
+            .header = SIZE_MAX / 2,
+            .tensors = names_room(most_names),
+            .rank = UINT16_MAX,
+            .name = UINT32_MAX,
+            .values = names_room(most_names),
+            .value = UINT32_MAX,
+            .depth = 128,
+        };
+    return (dcn_limits){
+        .header = UINT64_C(512) << 20,
+        .tensors = UINT64_C(1) << 22,
+        .rank = DECANT_MAX_RANK,
+        .name = 4096,
+        .values = 65536,
+        .value = UINT64_C(16) << 20,
+        .depth = 128,
+    };
+}
+
+decant_status dcn_model_create(uint64_t seed, decant_model **out, decant_error *err)
+{
+    decant_model *model = dcn_alloc(1, sizeof *model);
+
+    if (!model)
+        return dcn_error_nomem(err);
+    model->seed = seed;
+    *out = model;
+    return DECANT_OK;
+}
+
+void decant_model_close(decant_model **model)
+{
+    decant_model *m = *model;
+
+    *model = NULL;
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->count; i++) {
+        decant_bytes_unref(&m->entries[i].data.backing);
+        dcn_extra_unref(&m->entries[i].extra);
+    }
+    dcn_extra_unref(&m->extra);
+    dcn_free(&m->entries);
+    dcn_free(&m->names.slots);
+    dcn_free(&m->values);
+    dcn_free(&m->keys.slots);
+    dcn_free(&m->notes);
+    dcn_arena_close(&m->memory);
+    dcn_free(&m);
+}
+
+/* --- entries ----------------------------------------------------------------------------------------------------- */
+
+decant_status dcn_model_reserve(decant_model *model, size_t count, decant_error *err)
+{
+    dcn_names names;
+    dcn_entry *entries;
+    decant_status rc;
+
+    /* names first: there is room for as many as there is for entries, also after a failure */
+    if ((rc = grow_names(&model->names, count, &names, err)))
+        return rc;
+    if (names.size != model->names.size) {
+        dcn_free(&model->names.slots);
+        model->names = names;
+        file_entries(model);
+    }
+    if (count <= model->cap)
+        return DECANT_OK;
+    entries = dcn_realloc(model->entries, count, sizeof *entries);
+    if (!entries)
+        return dcn_error_nomem(err);
+    model->entries = entries;
+    model->cap = count;
+    return DECANT_OK;
+}
+
+bool dcn_model_find(const decant_model *model, const char *name, size_t name_len, size_t *index)
+{
+    search s = search_for(&model->names, hash_entry(model, name, name_len));
+    size_t i;
+
+    while (next_name(&s, &i))
+        if (model->entries[i].name_len == name_len && memcmp(model->entries[i].name, name, name_len) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+static decant_status check_draft(const decant_model *model, const dcn_draft *draft, decant_error *err)
+{
+    size_t there;
+
+    if (draft->name_len > UINT32_MAX || draft->rank > UINT16_MAX)
+        return decant_error_set(err, DECANT_LIMIT, "its name or its rank is larger than any model can hold");
+    if (!dcn_utf8_valid(draft->name, draft->name_len))
+        return decant_error_set(err, DECANT_MALFORMED, "its name is not UTF-8");
+    if (memchr(draft->name, 0, draft->name_len))
+        return decant_error_set(err, DECANT_MALFORMED, "its name holds a NUL");
+    if (dcn_model_find(model, draft->name, draft->name_len, &there)) {
+        decant_error_set(err, DECANT_DUPLICATE, "two tensors have this name");
+        dcn_error_found(err, "tensors %zu and %zu", there, model->count);
+        dcn_error_expected(err, "one tensor a name");
+        return DECANT_DUPLICATE;
+    }
+    return DECANT_OK;
+}
+
+decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_error *err)
+{
+    const char *name = draft->name;
+    const uint64_t *shape = NULL;
+    decant_status rc;
+
+    if ((rc = check_draft(model, draft, err))) {
+        dcn_error_tensor(err, draft->name, draft->name_len);
+        return rc;
+    }
+    if (model->count == model->cap && (rc = dcn_model_reserve(model, model->cap + model->cap / 2 + 8, err)))
+        return rc;
+    if (!draft->stays && !(name = dcn_arena_copy(&model->memory, draft->name, draft->name_len)))
+        return dcn_error_nomem(err);
+    if (draft->rank && !(shape = dcn_arena_copy(&model->memory, draft->shape, draft->rank * sizeof *shape)))
+        return dcn_error_nomem(err);
+
+    file_name(&model->names, hash_entry(model, name, draft->name_len), model->count);
+    model->entries[model->count++] = (dcn_entry){
+        .name = name,
+        .shape = shape,
+        .extra = dcn_extra_ref(draft->extra),
+        .data = {decant_bytes_ref(draft->data.backing), draft->data.offset, draft->data.len},
+        .id = draft->id,
+        .name_len = (uint32_t)draft->name_len,
+        .rank = (uint16_t)draft->rank,
+        .dtype = (uint8_t)draft->dtype,
+        .has_id = draft->has_id,
+    };
+    return DECANT_OK;
+}
+
+/* --- order ------------------------------------------------------------------------------------------------------- */
+
+static int by_text(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+    return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const dcn_entry *x = a, *y = b;
+
+    if (x->data.backing != y->data.backing)
+        return (uintptr_t)x->data.backing < (uintptr_t)y->data.backing ? -1 : 1;
+    if (x->data.offset != y->data.offset)
+        return x->data.offset < y->data.offset ? -1 : 1;
+    return by_text(x->name, x->name_len, y->name, y->name_len);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const dcn_value *x = a, *y = b;
+    int order = by_text(x->key, x->key_len, y->key, y->key_len);
+
+    return order ? order : is_text(&y->value) - is_text(&x->value);
+}
+
+/* True if they were not in order. */
+static bool reorder(void *items, size_t count, size_t size, int (*compare)(const void *a, const void *b))
+{
+    bool moved = !dcn_sorted(items, count, size, compare);
+
+    if (moved)
+        dcn_sort(items, count, size, compare);
+    return moved;
+}
+
+void dcn_model_sort(decant_model *model)
+{
+    if (reorder(model->entries, model->count, sizeof *model->entries, by_place)) {
+        memset(model->names.slots, 0, model->names.size * sizeof *model->names.slots);
+        file_entries(model);
+    }
+    if (reorder(model->values, model->value_count, sizeof *model->values, by_key)) {
+        memset(model->keys.slots, 0, model->keys.size * sizeof *model->keys.slots);
+        file_values(model);
+    }
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------ */
+
+static bool find_value(const decant_model *model, const char *key, size_t key_len, bool text, size_t *index)
+{
+    search s = search_for(&model->keys, hash_value(model, key, key_len, text));
+    size_t i;
+
+    while (next_name(&s, &i))
+        if (is_text(&model->values[i].value) == text && model->values[i].key_len == key_len &&
+            memcmp(model->values[i].key, key, key_len) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+/* Room for one more. */
+static decant_status grow_values(decant_model *model, decant_error *err)
+{
+    dcn_names keys;
+    decant_status rc;
+
+    if (model->value_count == model->value_cap) {
+        size_t cap = model->value_cap + model->value_cap / 2 + 8;
+        dcn_value *values = dcn_realloc(model->values, cap, sizeof *values);
+
+        if (!values)
+            return dcn_error_nomem(err);
+        model->values = values;
+        model->value_cap = cap;
+    }
+    if ((rc = grow_names(&model->keys, model->value_count + 1, &keys, err)))
+        return rc;
+    if (keys.size != model->keys.size) {
+        dcn_free(&model->keys.slots);
+        model->keys = keys;
+        file_values(model);
+    }
+    return DECANT_OK;
+}
+
+static decant_status check_value(const char *key, size_t key_len, const decant_value *value, decant_error *err)
+{
+    char safe[128];
+    bool good_key = dcn_utf8_valid(key, key_len);
+
+    if (good_key && (!is_text(value) || dcn_utf8_valid(value->as.text.data, value->as.text.len)))
+        return DECANT_OK;
+    dcn_text_escape(safe, sizeof safe, key, key_len);
+    return decant_error_set(err, DECANT_MALFORMED, "the %s '%s' is not UTF-8", good_key ? "value of" : "key", safe);
+}
+
+decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len, const decant_value *value,
+                            bool replace, decant_error *err)
+{
+    decant_value own = *value;
+    const char *own_key;
+    size_t there;
+    bool known;
+    decant_status rc;
+
+    if ((rc = check_value(key, key_len, value, err)))
+        return rc;
+    known = find_value(model, key, key_len, is_text(value), &there);
+    if (known && !replace) {
+        char safe[128];
+
+        dcn_text_escape(safe, sizeof safe, key, key_len);
+        return decant_error_set(err, DECANT_DUPLICATE, "two %s have the key '%s'", is_text(value) ? "texts" : "scalars",
+                                safe);
+    }
+    if (is_text(value) && !(own.as.text.data = dcn_arena_copy(&model->memory, value->as.text.data, own.as.text.len)))
+        return dcn_error_nomem(err);
+    if (known) {
+        model->values[there].value = own;
+        return DECANT_OK;
+    }
+    if ((rc = grow_values(model, err)))
+        return rc;
+    if (!(own_key = dcn_arena_copy(&model->memory, key, key_len)))
+        return dcn_error_nomem(err);
+    file_name(&model->keys, hash_value(model, own_key, key_len, is_text(value)), model->value_count);
+    model->values[model->value_count++] = (dcn_value){own_key, key_len, own};
+    return DECANT_OK;
+}
+
+const dcn_value *dcn_model_text(const decant_model *model, const char *key)
+{
+    size_t index;
+
+    return find_value(model, key, strlen(key), true, &index) ? &model->values[index] : NULL;
+}
+
+/* --- notes ------------------------------------------------------------------------------------------------------- */
+
+decant_status dcn_model_note(decant_model *model, const char *key, decant_error *err, const char *format, ...)
+{
+    char raw[512], safe[512];
+    dcn_note *notes = dcn_realloc(model->notes, model->note_count + 1, sizeof *notes);
+    dcn_note note;
+    va_list args;
+
+    if (!notes)
+        return dcn_error_nomem(err);
+    model->notes = notes;
+    va_start(args, format);
+    vsnprintf(raw, sizeof raw, format, args);
+    va_end(args);
+    dcn_text_escape(safe, sizeof safe, raw, dcn_utf8_cut(raw, strlen(raw), sizeof raw));
+    note.key = dcn_arena_copy(&model->memory, key, strlen(key) + 1);
+    note.text = dcn_arena_copy(&model->memory, safe, strlen(safe) + 1);
+    if (!note.key || !note.text)
+        return dcn_error_nomem(err);
+    notes[model->note_count++] = note;
+    return DECANT_OK;
+}
