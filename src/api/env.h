@@ -1,4 +1,4 @@
-/* What every entry point runs in. (A default that programs may change, the one mutable global, comes when there is a need.) */
+/* What every entry point runs in. The process-wide default is the one mutable global of the library. */
 #ifndef DCN_ENV_H
 #define DCN_ENV_H
 
@@ -13,10 +13,7 @@ typedef struct dcn_env {
 } dcn_env;
 
 /* The default: this system, the default cut, no threads. */
-dcn_env dcn_env_default(void);
-
-/* Copies a caller's options over the defaults in `own`: fields that his version of the struct lacks keep theirs. */
-void dcn_options_take(void *own, size_t own_size, const void *theirs);
+const dcn_env *dcn_env_default(void);
 
 /* The kinds of place a model is saved to. */
 typedef enum dcn_target_kind {

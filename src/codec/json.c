@@ -33,7 +33,7 @@ static bool unexpected(dcn_json *json, const char *at, const char *expected)
 {
     if (json->status)
         return false;
-    fail_at(json, at, DECANT_MALFORMED, "invalid JSON");
+    fail_at(json, at, DECANT_MALFORMED, "unexpected JSON");
     if (at == json->end)
         dcn_error_found(json->err, "the end of the text");
     else if (*at > ' ' && *at < 0x7F)

@@ -64,7 +64,8 @@ void test_register(const char *name, void (*run)(void))
     test_count++;
 }
 
-int main(void)
+/* Weak, since fuzz targets bring another and use what is in this file all the same. */
+__attribute__((weak)) int main(void)
 {
     const char *only = getenv("TEST_ONLY");
     size_t kept = 0;

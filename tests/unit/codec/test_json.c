@@ -280,11 +280,11 @@ TEST(json__skips_every_kind_of_value)
 TEST(json__says_where_and_what)
 {
     CHECK_FAILS(check("{\"a\": ?}"), DECANT_MALFORMED, &err);
-    CHECK_TEXT(decant_error_text(&err), "invalid JSON at byte 14, found '?', expected a value");
+    CHECK_TEXT(decant_error_text(&err), "unexpected JSON at byte 14, found '?', expected a value");
     CHECK_FAILS(check("{\"a\" 1}"), DECANT_MALFORMED, &err);
-    CHECK_TEXT(decant_error_text(&err), "invalid JSON at byte 13, found '1', expected ':'");
+    CHECK_TEXT(decant_error_text(&err), "unexpected JSON at byte 13, found '1', expected ':'");
     CHECK_FAILS(check("[1"), DECANT_MALFORMED, &err);
-    CHECK_TEXT(decant_error_text(&err), "invalid JSON at byte 10, found the end of the text, expected ',' or ']'");
+    CHECK_TEXT(decant_error_text(&err), "unexpected JSON at byte 10, found the end of the text, expected ',' or ']'");
     CHECK_FAILS(check("[1] x"), DECANT_MALFORMED, &err);
     CHECK_EQ(err.offset, 12);
 }

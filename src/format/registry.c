@@ -1,0 +1,252 @@
+#include <string.h>
+
+#include "base/ckd.h"
+#include "base/text.h"
+#include "format/format.h"
+
+static const dcn_format *const formats[] = {&dcn_safetensors};
+
+const dcn_format *dcn_format_at(size_t index)
+{
+    return index < sizeof formats / sizeof *formats ? formats[index] : NULL;
+}
+
+const dcn_format *dcn_format_named(const char *name)
+{
+    const dcn_format *format;
+
+    for (size_t i = 0; (format = dcn_format_at(i)); i++)
+        if (strcmp(format->name, name) == 0)
+            return format;
+    return NULL;
+}
+
+/* --- extensions -------------------------------------------------------------------------------------------------- */
+
+/* What stands behind the last dot of the last component; NULL if there is nothing, or nothing in front of it. */
+static const char *extension_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+
+    return dot && dot > name && dot[1] ? dot + 1 : NULL;
+}
+
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+static bool same_ignoring_case(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (lower(a[i]) != lower(b[i]))
+            return false;
+    return true;
+}
+
+static bool has_extension(const dcn_format *format, const char *extension)
+{
+    for (const char *const *e = format->extensions; *e; e++)
+        if (strlen(*e) == strlen(extension) && same_ignoring_case(*e, extension, strlen(extension)))
+            return true;
+    return false;
+}
+
+const dcn_format *dcn_format_for_path(const char *path)
+{
+    const char *extension = extension_of(path);
+    const dcn_format *format;
+
+    for (size_t i = 0; extension && (format = dcn_format_at(i)); i++)
+        if (has_extension(format, extension))
+            return format;
+    return NULL;
+}
+
+/* --- what is no model of ours ------------------------------------------------------------------------------------ */
+
+/* Files of other kinds by their first bytes. */
+static const struct {
+    const char *magic, *what, *hint;
+} others[] = {
+    {"PK\x03\x04", "a zip archive, as PyTorch and NumPy write them, which is not read yet",
+     "save the tensors as safetensors"},
+    {"\x80\x02", "a Python pickle, as PyTorch once wrote them, which is not read", "save the tensors as safetensors"},
+    {"\x80\x03", "a Python pickle, which is not read", "save the tensors as safetensors"},
+    {"\x80\x04", "a Python pickle, which is not read", "save the tensors as safetensors"},
+    {"\x80\x05", "a Python pickle, which is not read", "save the tensors as safetensors"},
+    {"GGUF", "a GGUF model, which is not read yet", "choose a safetensors or Burnpack file of the model"},
+    {"\x93NUMPY", "a NumPy array, which is not read yet", "save the array as safetensors"},
+    {"\x89HDF", "an HDF5 file, which is not read", "save the tensors as safetensors"},
+    {"\x1f\x8b", "compressed by gzip", "decompress it"},
+};
+
+static bool has_text(const dcn_clue *clue, size_t at, const char *text)
+{
+    size_t len = strlen(text);
+
+    return len <= clue->head_len - at && same_ignoring_case((const char *)clue->head + at, text, len);
+}
+
+/* The first place at or after `at` where the text stands; head_len if it does not. */
+static size_t find_text(const dcn_clue *clue, size_t at, const char *text)
+{
+    while (at < clue->head_len && !has_text(clue, at, text))
+        at++;
+    return at;
+}
+
+/* Sets the error: what it is, how it begins, what to do. */
+static decant_status other(const dcn_clue *clue, const char *what, const char *hint, decant_error *err)
+{
+    enum { SHOWN = 48 };
+    char text[4 * SHOWN];
+    size_t len =
+        clue->head_len < SHOWN ? clue->head_len : dcn_utf8_cut((const char *)clue->head, clue->head_len, SHOWN);
+
+    dcn_text_escape(text, sizeof text, (const char *)clue->head, len);
+    decant_error_set(err, DECANT_UNSUPPORTED, "%s", what);
+    dcn_error_found(err, "'%s'", text);
+    dcn_error_hint(err, "%s", hint);
+    return DECANT_UNSUPPORTED;
+}
+
+/* A pointer of Git-LFS (its specification 1) stands where the file was not fetched, and says how large that is. */
+static decant_status lfs_pointer(const dcn_clue *clue, decant_error *err)
+{
+    size_t at = find_text(clue, 0, "\nsize ") + strlen("\nsize "), end = at, used = 0;
+    char size[48];
+
+    while (end < clue->head_len && clue->head[end] >= '0' && clue->head[end] <= '9')
+        end++;
+    for (; at < end && used + 3 < sizeof size; at++) {
+        size[used++] = (char)clue->head[at];
+        if (end - at > 1 && (end - at) % 3 == 1)
+            size[used++] = ',';
+    }
+    size[used] = '\0';
+    decant_error_set(err, DECANT_UNSUPPORTED, "Git-LFS pointer to a file of %s bytes; the data was never fetched",
+                     used ? size : "unknown");
+    dcn_error_hint(err, "run git lfs pull");
+    return DECANT_UNSUPPORTED;
+}
+
+/* Names what people mistake for models. DECANT_OK: it is nothing known. */
+static decant_status name_other(const dcn_clue *clue, decant_error *err)
+{
+    static const char again[] = "the download failed: fetch it again";
+    size_t at = 0;
+
+    if (clue->size == 0) {
+        decant_error_set(err, DECANT_TRUNCATED, "the file is empty");
+        dcn_error_hint(err, "fetch it again");
+        return DECANT_TRUNCATED;
+    }
+    if (has_text(clue, 0, "version https://git-lfs.github.com/spec/"))
+        return lfs_pointer(clue, err);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (clue->head_len >= strlen(others[i].magic) && !memcmp(clue->head, others[i].magic, strlen(others[i].magic)))
+            return other(clue, others[i].what, others[i].hint, err);
+
+    if (has_text(clue, 0, "\xef\xbb\xbf"))
+        at = 3;
+    while (at < clue->head_len && memchr(" \t\r\n", clue->head[at], 4))
+        at++;
+    if (has_text(clue, at, "<!doctype html") || has_text(clue, at, "<html"))
+        return other(clue, "an HTML page, not a model", again, err);
+    if (!has_text(clue, at, "{") && !has_text(clue, at, "["))
+        return DECANT_OK;
+    if (find_text(clue, at, "\"error\"") < clue->head_len || find_text(clue, at, "\"message\"") < clue->head_len)
+        return other(clue, "a JSON error body, not a model", again, err);
+    return other(clue, "a JSON text, not a model", "name the file that holds the tensors", err);
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+/* Reads the head, of DCN_HEAD bytes at most. */
+static decant_status look(dcn_input *in, uint8_t *head, dcn_clue *clue, decant_error *err)
+{
+    dcn_fetch fetch = {0, head, (size_t)dcn_min(in->bytes->len, DCN_HEAD)};
+
+    *clue = (dcn_clue){head, fetch.len, in->bytes->len};
+    return dcn_backing_fetch(in->bytes, &fetch, 1, err);
+}
+
+static decant_status recognise(const dcn_clue *clue, const dcn_format **out, decant_error *err)
+{
+    const dcn_format *format, *best = NULL;
+    int most = 0, claim;
+    decant_status rc;
+
+    for (size_t i = 0; (format = dcn_format_at(i)); i++) {
+        if ((claim = format->probe(clue)) > most) {
+            most = claim;
+            best = format;
+        }
+    }
+    if (best) {
+        *out = best;
+        return DECANT_OK;
+    }
+    rc = name_other(clue, err);
+    return rc ? rc : other(clue, "no format that is known here", "see decant formats", err);
+}
+
+decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_error *err)
+{
+    uint8_t head[DCN_HEAD];
+    dcn_clue clue;
+    decant_status rc = look(in, head, &clue, err);
+
+    return rc ? rc : recognise(&clue, out, err);
+}
+
+/* The format asked for is taken at its word, unless the file is plainly no model. */
+static decant_status choose(dcn_input *in, const dcn_format **format, decant_error *err)
+{
+    uint8_t head[DCN_HEAD];
+    dcn_clue clue;
+    decant_status rc;
+
+    if (!*format)
+        return dcn_format_detect(in, format, err);
+    rc = look(in, head, &clue, err);
+    return rc || (*format)->probe(&clue) ? rc : name_other(&clue, err);
+}
+
+/* What the model says of where it comes from. Content decides; a name that says otherwise is told. */
+static decant_status note_origin(decant_model *model, const dcn_input *in, const dcn_format *format, decant_error *err)
+{
+    const char *extension = in->name ? extension_of(in->name) : NULL;
+
+    model->format = format->name;
+    model->file_size = in->bytes->len;
+    if (in->name && !(model->path = dcn_arena_copy(&model->memory, in->name, strlen(in->name) + 1)))
+        return dcn_error_nomem(err);
+    if (!extension || has_extension(format, extension))
+        return DECANT_OK;
+    return dcn_model_note(model, "odd", err, "the name ends in .%s, the content is %s", extension, format->name);
+}
+
+decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, bool lenient,
+                              decant_model **out, decant_error *err)
+{
+    decant_model *model = NULL;
+    decant_status rc;
+
+    if ((rc = choose(in, &format, err)) || (rc = decant_model_create(&model, err)) ||
+        (rc = format->index(in, limits, lenient, model, err)))
+        goto done;
+    dcn_model_sort(model);
+    if ((rc = note_origin(model, in, format, err)))
+        goto done;
+    *out = model;
+    model = NULL;
+done:
+    if (rc && rc != DECANT_NOMEM) {
+        dcn_error_side(err, DECANT_SIDE_INPUT);
+        dcn_error_path(err, in->name);
+    }
+    decant_model_close(&model);
+    return rc;
+}

@@ -1,0 +1,342 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/dtype.h"
+#include "base/endian.h"
+#include "base/sort.h"
+#include "codec/json.h"
+#include "format/safetensors/layout.h"
+
+enum {
+    NO_RANK = -1,
+    HELD =
+        4096, /* the front that is written last: at least the length of the header, and one page where there is one */
+    KINDS = 8 /* of extras; there are fewer */
+};
+
+/* A dtype's place in the format's order; NO_RANK if it has none. */
+static int rank_of(unsigned dtype)
+{
+    int rank = DCN_ST_DTYPES;
+
+    while (--rank > NO_RANK && dcn_st_dtypes[rank] != dtype)
+        ;
+    return rank;
+}
+
+/* --- what is lost ------------------------------------------------------------------------------------------------ */
+
+/* Things of one kind, counted; the first gives its name. */
+typedef struct tally {
+    uint64_t count;
+    const dcn_entry *first;
+} tally;
+
+static void count_one(tally *t, const dcn_entry *entry)
+{
+    if (t->count++ == 0)
+        t->first = entry;
+}
+
+static void lose(dcn_plans *plans, const tally *t, const char *what)
+{
+    if (t->count)
+        dcn_plans_lose(plans, t->count, what, t->first ? t->first->name : NULL, t->first ? t->first->name_len : 0);
+}
+
+/* Tensors whose dtype has no place, per dtype. True if there are any: nothing allows dropping those. */
+static bool lose_dtypes(const decant_model *model, dcn_plans *plans)
+{
+    bool any = false;
+
+    for (unsigned dtype = 0; dtype < dcn_dtype_count(); dtype++) {
+        tally t = {0};
+        char what[64];
+
+        if (rank_of(dtype) != NO_RANK)
+            continue;
+        for (size_t i = 0; i < model->count; i++)
+            if (model->entries[i].dtype == dtype)
+                count_one(&t, &model->entries[i]);
+        snprintf(what, sizeof what, "%s tensor", decant_dtype_name((decant_dtype)dtype));
+        lose(plans, &t, what);
+        any = any || t.count;
+    }
+    return any;
+}
+
+static void lose_ids_and_scalars(const decant_model *model, dcn_plans *plans)
+{
+    tally ids = {0};
+    const dcn_value *scalar = NULL;
+    uint64_t scalars = 0;
+
+    for (size_t i = 0; i < model->count; i++)
+        if (model->entries[i].has_id)
+            count_one(&ids, &model->entries[i]);
+    lose(plans, &ids, "param id");
+    for (size_t i = 0; i < model->value_count; i++)
+        if (model->values[i].value.type != DECANT_VALUE_TEXT && scalars++ == 0)
+            scalar = &model->values[i];
+    if (scalars)
+        dcn_plans_lose(plans, scalars, "scalar", scalar->key, scalar->key_len);
+}
+
+/* Extras of other formats, except on tensors that are lost with all they have. */
+static void lose_extras(const decant_model *model, dcn_plans *plans)
+{
+    struct {
+        const dcn_extra_ops *ops;
+        tally tally;
+    } kinds[KINDS] = {{0}};
+    size_t count = 0;
+
+    if (model->extra && model->extra->ops != &dcn_st_empty_metadata)
+        dcn_plans_lose(plans, 1, model->extra->ops->what, NULL, 0);
+    for (size_t i = 0; i < model->count; i++) {
+        const dcn_entry *e = &model->entries[i];
+        size_t kind = 0;
+
+        if (!e->extra || rank_of(e->dtype) == NO_RANK)
+            continue;
+        while (kind < count && kinds[kind].ops != e->extra->ops)
+            kind++;
+        if (kind == count && count < KINDS)
+            kinds[count++].ops = e->extra->ops;
+        count_one(&kinds[kind < KINDS ? kind : KINDS - 1].tally, e);
+    }
+    for (size_t kind = 0; kind < count; kind++)
+        lose(plans, &kinds[kind].tally, kinds[kind].ops->what);
+}
+
+static decant_status check_losses(const decant_model *model, const dcn_layout *how, dcn_plans *plans, decant_error *err)
+{
+    bool dtypes = lose_dtypes(model, plans);
+    size_t reserved;
+    decant_status rc;
+
+    lose_ids_and_scalars(model, plans);
+    lose_extras(model, plans);
+    rc = dcn_plans_check_losses(plans, "safetensors", dtypes ? 0 : how->allow, err);
+    if (rc && dtypes)
+        dcn_error_hint(err, "leave these tensors out, or choose a format that has their dtype");
+    if (!rc && dcn_model_find(model, DCN_ST_METADATA, strlen(DCN_ST_METADATA), &reserved)) {
+        rc = decant_error_set(err, DECANT_LOSS, "safetensors keeps this name for its metadata");
+        dcn_error_hint(err, "rename the tensor");
+        dcn_error_tensor(err, DCN_ST_METADATA, strlen(DCN_ST_METADATA));
+    }
+    return rc;
+}
+
+/* --- order ------------------------------------------------------------------------------------------------------- */
+
+static int compare_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+    return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static int by_dtype_and_name(const void *a, const void *b)
+{
+    const dcn_entry *x = *(const dcn_entry *const *)a, *y = *(const dcn_entry *const *)b;
+
+    if (x->dtype != y->dtype)
+        return rank_of(y->dtype) - rank_of(x->dtype);
+    return compare_bytes(x->name, x->name_len, y->name, y->name_len);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const dcn_value *x = *(const dcn_value *const *)a, *y = *(const dcn_value *const *)b;
+
+    return compare_bytes(x->key, x->key_len, y->key, y->key_len);
+}
+
+/* The tensors in the order of the output. NULL without memory. */
+static const dcn_entry **order_tensors(const decant_model *model)
+{
+    const dcn_entry **order = dcn_alloc(model->count, sizeof *order);
+
+    if (!order)
+        return NULL;
+    for (size_t i = 0; i < model->count; i++)
+        order[i] = &model->entries[i];
+    dcn_sort(order, model->count, sizeof *order, by_dtype_and_name);
+    return order;
+}
+
+/* The texts among the values, by key: the reference leaves their order to its hash map. */
+static const dcn_value **order_texts(const decant_model *model, size_t *count)
+{
+    const dcn_value **order = dcn_alloc(model->value_count, sizeof *order);
+
+    *count = 0;
+    if (!order)
+        return NULL;
+    for (size_t i = 0; i < model->value_count; i++)
+        if (model->values[i].value.type == DECANT_VALUE_TEXT)
+            order[(*count)++] = &model->values[i];
+    dcn_sort(order, *count, sizeof *order, by_key);
+    return order;
+}
+
+/* --- the header -------------------------------------------------------------------------------------------------- */
+
+static void put_pair(dcn_buf *buf, bool *first, const char *key, size_t key_len, const char *text, size_t text_len)
+{
+    if (!*first)
+        dcn_buf_byte(buf, ',');
+    *first = false;
+    dcn_json_put_string(buf, key, key_len);
+    dcn_buf_byte(buf, ':');
+    dcn_json_put_string(buf, text, text_len);
+}
+
+/* Puts nothing if there is no metadata; what is there and empty is put. */
+static decant_status put_metadata(dcn_buf *buf, const decant_model *model, bool add_format, bool *put,
+                                  decant_error *err)
+{
+    static const char format[] = "format";
+    size_t count;
+    const dcn_value **texts = order_texts(model, &count);
+    bool first = true;
+
+    if (!texts)
+        return dcn_error_nomem(err);
+    *put = count || add_format || (model->extra && model->extra->ops == &dcn_st_empty_metadata);
+    if (!*put)
+        goto done;
+    dcn_buf_text(buf, "\"" DCN_ST_METADATA "\":{");
+    for (size_t i = 0; i < count; i++) {
+        const dcn_value *value = texts[i];
+
+        if (add_format && compare_bytes(value->key, value->key_len, format, sizeof format - 1) > 0) {
+            put_pair(buf, &first, format, sizeof format - 1, "pt", 2);
+            add_format = false;
+        }
+        put_pair(buf, &first, value->key, value->key_len, value->value.as.text.data, value->value.as.text.len);
+    }
+    if (add_format)
+        put_pair(buf, &first, format, sizeof format - 1, "pt", 2);
+    dcn_buf_byte(buf, '}');
+done:
+    dcn_free(&texts);
+    return DECANT_OK;
+}
+
+static void put_tensor(dcn_buf *buf, const dcn_entry *entry, uint64_t begin)
+{
+    dcn_json_put_string(buf, entry->name, entry->name_len);
+    dcn_buf_text(buf, ":{\"dtype\":\"");
+    dcn_buf_text(buf, decant_dtype_name((decant_dtype)entry->dtype));
+    dcn_buf_text(buf, "\",\"shape\":[");
+    for (size_t i = 0; i < entry->rank; i++) {
+        if (i)
+            dcn_buf_byte(buf, ',');
+        dcn_json_put_u64(buf, entry->shape[i]);
+    }
+    dcn_buf_text(buf, "],\"data_offsets\":[");
+    dcn_json_put_u64(buf, begin);
+    dcn_buf_byte(buf, ',');
+    dcn_json_put_u64(buf, begin + entry->data.len);
+    dcn_buf_text(buf, "]}");
+}
+
+static decant_status too_long(decant_error *err)
+{
+    decant_error_set(err, DECANT_LIMIT, "the output is longer than 64 bits can say");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_LIMIT;
+}
+
+/* The length and the header, padded. `data` is where data starts, `end` where it ends. */
+static decant_status build_header(const decant_model *model, const dcn_entry *const *tensors, bool add_format,
+                                  dcn_buf *buf, uint64_t *data, uint64_t *end, decant_error *err)
+{
+    uint64_t begin = 0, next;
+    bool comma;
+    decant_status rc;
+
+    dcn_buf_fill(buf, 0, DCN_ST_PREFIX);
+    dcn_buf_byte(buf, '{');
+    if ((rc = put_metadata(buf, model, add_format, &comma, err)))
+        return rc;
+    for (size_t i = 0; i < model->count; i++) {
+        if (dcn_ckd_add(&next, begin, tensors[i]->data.len))
+            return too_long(err);
+        if (comma)
+            dcn_buf_byte(buf, ',');
+        put_tensor(buf, tensors[i], begin);
+        comma = true;
+        begin = next;
+    }
+    dcn_buf_byte(buf, '}');
+    dcn_buf_fill(buf, ' ', -buf->len % DCN_ST_PREFIX);
+    if ((rc = dcn_buf_check(buf, err)))
+        return rc;
+    dcn_put_le(buf->data, buf->len - DCN_ST_PREFIX, DCN_ST_PREFIX);
+    *data = buf->len;
+    return dcn_ckd_add(end, *data, begin) ? too_long(err) : DECANT_OK;
+}
+
+/* --- the plan ---------------------------------------------------------------------------------------------------- */
+
+static decant_status check_readers(const decant_model *model, uint64_t header, bool add_format, const dcn_layout *how,
+                                   dcn_plans *plans, decant_error *err)
+{
+    bool small = header <= DCN_ST_HEADER_MAX;
+
+    if (!small && !(how->allow & DECANT_ALLOW_LIMITS)) {
+        decant_error_set(err, DECANT_LIMIT, "a header of %" PRIu64 " bytes, but readers open at most %d", header,
+                         DCN_ST_HEADER_MAX);
+        dcn_error_hint(err, "choose another format, or allow DECANT_ALLOW_LIMITS (--allow limits)");
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+        return DECANT_LIMIT;
+    }
+    if (!small) {
+        dcn_plans_opener(plans, "safetensors: no header of more than %d bytes", DCN_ST_HEADER_MAX);
+        return DECANT_OK;
+    }
+    dcn_plans_opener(plans, "safetensors");
+    dcn_plans_opener(plans, add_format || dcn_st_for_loaders(model) ? "transformers"
+                                                                    : "transformers: no metadata format = pt");
+    return DECANT_OK;
+}
+
+/* Byte for byte what safetensors 0.8.0 writes: by dtype, the widest first, then by the bytes of the names. */
+decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err)
+{
+    bool add_format = how->loaders_format && !dcn_model_text(model, "format");
+    const dcn_entry **tensors = NULL;
+    dcn_buf header = {0};
+    dcn_plan *plan = NULL;
+    uint64_t at, end;
+    decant_status rc;
+
+    if ((rc = check_losses(model, how, out, err)))
+        return rc;
+    if (!(tensors = order_tensors(model))) {
+        rc = dcn_error_nomem(err);
+        goto done;
+    }
+    if ((rc = build_header(model, tensors, add_format, &header, &at, &end, err)) ||
+        (rc = check_readers(model, at - DCN_ST_PREFIX, add_format, how, out, err)) ||
+        (rc = dcn_plans_add(out, model, &plan, err)) || (rc = dcn_plan_reserve(plan, model->count + 1, err)) ||
+        (rc = dcn_plan_literal(plan, 0, &header, err)))
+        goto done;
+    for (size_t i = 0; i < model->count; i++) {
+        if ((rc = dcn_plan_entry(plan, at, (size_t)(tensors[i] - model->entries), err)))
+            goto done;
+        at += tensors[i]->data.len;
+    }
+    dcn_plan_finish(plan, end);
+    plan->held = dcn_min(HELD, end);
+done:
+    dcn_buf_close(&header);
+    dcn_free(&tensors);
+    return rc;
+}

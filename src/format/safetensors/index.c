@@ -1,0 +1,459 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/dtype.h"
+#include "base/endian.h"
+#include "codec/json.h"
+#include "format/safetensors/layout.h"
+
+/* What leniency let pass, counted: it is told, never silent. */
+typedef struct oddities {
+    uint64_t fields;   /* that no reader knows */
+    uint64_t repeated; /* metadata keys: the last counts */
+    uint64_t shared;   /* tensors on exactly the bytes of another */
+    uint64_t trailing; /* bytes behind the data */
+} oddities;
+
+typedef struct header {
+    dcn_json json;
+    decant_model *model;
+    dcn_backing *bytes;
+    const dcn_limits *limits;
+    decant_error *err;
+    uint64_t data;  /* where it starts in the file */
+    uint64_t size;  /* of the file */
+    dcn_buf shape;  /* of the tensor at hand, u64 by u64 */
+    unsigned dtype; /* of the last tensor, in the order of the format: mostly that of the next */
+    bool lenient, has_metadata;
+    oddities odd;
+} header;
+
+static bool is(dcn_chunk text, const char *wanted)
+{
+    return text.len == strlen(wanted) && memcmp(text.data, wanted, text.len) == 0;
+}
+
+/* The error of a limit, by its name. */
+static decant_status past_limit(header *h, const char *what, uint64_t found, uint64_t limit)
+{
+    decant_error_set(h->err, DECANT_LIMIT, "%s is past a limit of decant's", what);
+    dcn_error_found(h->err, "%" PRIu64, found);
+    dcn_error_expected(h->err, "at most %" PRIu64, limit);
+    dcn_error_hint(h->err, "allow DECANT_ALLOW_LIMITS (--allow limits) to lift it");
+    return DECANT_LIMIT;
+}
+
+/* --- metadata ---------------------------------------------------------------------------------------------------- */
+
+static void close_extra(dcn_extra *extra)
+{
+    dcn_free(&extra);
+}
+
+const dcn_extra_ops dcn_st_empty_metadata = {"safetensors", "empty metadata", close_extra};
+
+static decant_status note_empty_metadata(header *h)
+{
+    dcn_extra *extra = dcn_alloc(1, sizeof *extra);
+
+    if (!extra)
+        return dcn_error_nomem(h->err);
+    extra->ops = &dcn_st_empty_metadata;
+    dcn_refs_up(&extra->refs);
+    h->model->extra = extra;
+    return DECANT_OK;
+}
+
+static decant_status read_metadata(header *h)
+{
+    decant_model *model = h->model;
+    decant_status rc;
+    dcn_chunk key, text;
+
+    if (h->has_metadata)
+        return decant_error_set(h->err, DECANT_DUPLICATE, "duplicate key '" DCN_ST_METADATA "'");
+    h->has_metadata = true;
+    if (dcn_json_null(&h->json) || !dcn_json_object(&h->json))
+        return h->json.status; /* null is as good as none */
+
+    while (dcn_json_key(&h->json, &key) && dcn_json_string(&h->json, &text)) {
+        decant_value value = {.type = DECANT_VALUE_TEXT, .as.text = {text.data, text.len}};
+        size_t count = model->value_count;
+
+        if (count == h->limits->values)
+            return past_limit(h, "the number of metadata entries", (uint64_t)count + 1, h->limits->values);
+        if (key.len > h->limits->value || text.len > h->limits->value)
+            return past_limit(h, "the length of a metadata entry", key.len > text.len ? key.len : text.len,
+                              h->limits->value);
+        if ((rc = dcn_model_set(model, key.data, key.len, &value, h->lenient, h->err)))
+            return rc;
+        h->odd.repeated += model->value_count == count;
+    }
+    if (h->json.status)
+        return h->json.status;
+    return model->value_count == 0 ? note_empty_metadata(h) : DECANT_OK;
+}
+
+/* --- tensors ----------------------------------------------------------------------------------------------------- */
+
+static decant_status read_dtype(header *h, dcn_draft *draft)
+{
+    dcn_chunk name;
+
+    if (!dcn_json_string(&h->json, &name))
+        return h->json.status;
+    for (unsigned i = 0; i < DCN_ST_DTYPES; i++) {
+        unsigned at = (h->dtype + i) % DCN_ST_DTYPES;
+
+        if (is(name, decant_dtype_name((decant_dtype)dcn_st_dtypes[at]))) {
+            draft->dtype = (decant_dtype)dcn_st_dtypes[at];
+            h->dtype = at;
+            return DECANT_OK;
+        }
+    }
+    return decant_error_set(h->err, DECANT_UNSUPPORTED, "unknown dtype '%.*s'", (int)dcn_min(name.len, 64),
+                            (const char *)name.data);
+}
+
+static decant_status read_shape(header *h, dcn_draft *draft)
+{
+    uint64_t extent;
+
+    h->shape.len = 0;
+    if (!dcn_json_array(&h->json))
+        return h->json.status;
+    while (dcn_json_item(&h->json) && dcn_json_u64(&h->json, &extent)) {
+        if (draft->rank == h->limits->rank)
+            return past_limit(h, "the rank", (uint64_t)draft->rank + 1, h->limits->rank);
+        dcn_buf_put(&h->shape, &extent, sizeof extent);
+        draft->rank++;
+    }
+    if (h->json.status)
+        return h->json.status;
+    draft->shape = (const uint64_t *)(const void *)h->shape.data; /* an allocation: aligned for anything */
+    return dcn_buf_check(&h->shape, h->err);
+}
+
+static decant_status read_offsets(header *h, uint64_t *begin, uint64_t *end)
+{
+    dcn_json *json = &h->json;
+    bool two = dcn_json_array(json) && dcn_json_item(json) && dcn_json_u64(json, begin) && dcn_json_item(json) &&
+               dcn_json_u64(json, end) && !dcn_json_item(json);
+
+    if (json->status)
+        return json->status;
+    return two ? DECANT_OK : decant_error_set(h->err, DECANT_MALFORMED, "data_offsets are not two numbers");
+}
+
+/* The members of a tensor's entry, each once, in any order. */
+static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, uint64_t *end)
+{
+    static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+    enum { DTYPE, SHAPE, OFFSETS, FIELDS };
+    bool seen[FIELDS] = {false};
+    decant_status rc = DECANT_OK;
+    dcn_chunk key;
+
+    if (!dcn_json_object(&h->json))
+        return h->json.status;
+    while (dcn_json_key(&h->json, &key)) {
+        size_t field = 0;
+
+        while (field < FIELDS && !is(key, fields[field]))
+            field++;
+        if (field < FIELDS && seen[field])
+            return decant_error_set(h->err, DECANT_DUPLICATE, "duplicate field '%s'", fields[field]);
+        switch (field) {
+        case DTYPE:
+            rc = read_dtype(h, draft);
+            break;
+        case SHAPE:
+            rc = read_shape(h, draft);
+            break;
+        case OFFSETS:
+            rc = read_offsets(h, begin, end);
+            break;
+        default:
+            if (!h->lenient) {
+                decant_error_set(h->err, DECANT_MALFORMED, "unknown field '%.*s'", (int)dcn_min(key.len, 64),
+                                 (const char *)key.data);
+                dcn_error_hint(h->err, "open it leniently (--lenient) to ignore it");
+                return DECANT_MALFORMED;
+            }
+            h->odd.fields++;
+            dcn_json_skip(&h->json, h->limits->depth);
+            rc = h->json.status;
+        }
+        if (rc)
+            return rc;
+        if (field < FIELDS)
+            seen[field] = true;
+    }
+    if (h->json.status)
+        return h->json.status;
+    for (size_t field = 0; field < FIELDS; field++)
+        if (!seen[field])
+            return decant_error_set(h->err, DECANT_MALFORMED, "no field '%s'", fields[field]);
+    return DECANT_OK;
+}
+
+/* What one tensor claims, against itself and the file. Ranges of different tensors are compared when all are known. */
+static decant_status check_claims(header *h, const dcn_draft *draft, uint64_t begin, uint64_t end)
+{
+    char shape[96];
+    uint64_t len;
+    decant_status rc;
+
+    if (begin > end) {
+        decant_error_set(h->err, DECANT_MALFORMED, "data_offsets run backwards");
+        dcn_error_found(h->err, "[%" PRIu64 ", %" PRIu64 "]", begin, end);
+        return DECANT_MALFORMED;
+    }
+    if ((rc = dcn_dtype_len(draft->dtype, draft->shape, draft->rank, &len, h->err)))
+        return rc;
+    if (len != end - begin) {
+        dcn_shape_text(shape, sizeof shape, draft->shape, draft->rank);
+        decant_error_set(h->err, DECANT_MALFORMED, "data_offsets do not hold shape %s of %s", shape,
+                         decant_dtype_name(draft->dtype));
+        dcn_error_found(h->err, "%" PRIu64 " bytes", end - begin);
+        dcn_error_expected(h->err, "%" PRIu64, len);
+        return DECANT_MALFORMED;
+    }
+    if (end > h->size - h->data) {
+        uint64_t needs;
+
+        decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor needs %" PRIu64,
+                         h->size, dcn_ckd_add(&needs, h->data, end) ? UINT64_MAX : needs);
+        dcn_error_hint(h->err, "fetch the rest");
+        return DECANT_TRUNCATED;
+    }
+    return DECANT_OK;
+}
+
+static decant_status read_tensor(header *h, dcn_chunk name)
+{
+    dcn_draft draft = {.name = name.data, .name_len = name.len, .stays = true};
+    uint64_t begin, end;
+    decant_status rc;
+
+    if (h->model->count == h->limits->tensors)
+        return past_limit(h, "the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors);
+    if (name.len > h->limits->name)
+        return past_limit(h, "the length of its name", name.len, h->limits->name);
+    if ((rc = read_fields(h, &draft, &begin, &end)) || (rc = check_claims(h, &draft, begin, end)))
+        return rc;
+    draft.data = (dcn_span){h->bytes, h->data + begin, end - begin};
+    return dcn_model_add(h->model, &draft, h->err);
+}
+
+static decant_status read_entries(header *h)
+{
+    decant_status rc;
+    dcn_chunk name;
+
+    if (!dcn_json_object(&h->json))
+        return h->json.status;
+    while (dcn_json_key(&h->json, &name)) {
+        if (is(name, DCN_ST_METADATA))
+            rc = read_metadata(h);
+        else if ((rc = read_tensor(h, name)))
+            dcn_error_tensor(h->err, name.data, name.len);
+        if (rc)
+            return rc;
+    }
+    return dcn_json_end(&h->json);
+}
+
+/* --- the data as a whole ----------------------------------------------------------------------------------------- */
+
+/* Where the entries, in their order, stop lying end to end: their count if they do. `end` is where they end then. */
+static size_t follow(const header *h, uint64_t *end, uint64_t *shared)
+{
+    const decant_model *model = h->model;
+    uint64_t begin = h->data; /* of the last tensor with data */
+    size_t i;
+
+    *end = h->data;
+    *shared = 0;
+    for (i = 0; i < model->count; i++) {
+        const dcn_span *span = &model->entries[i].data;
+
+        if (span->offset == *end) {
+            begin = *end;
+            *end += span->len;
+        } else if (h->lenient && span->offset == begin && span->len == *end - begin) {
+            ++*shared;
+        } else if (span->offset != begin || span->len != 0) { /* an empty one may share its place */
+            break;
+        }
+    }
+    return i;
+}
+
+static decant_status out_of_place(const header *h, size_t index, uint64_t end)
+{
+    const dcn_entry *e = &h->model->entries[index], *before = index ? e - 1 : NULL;
+
+    if (before && before->data.offset == e->data.offset && before->data.len == e->data.len) {
+        decant_error_set(h->err, DECANT_MALFORMED, "lies on the data of tensor '%.*s'",
+                         (int)dcn_min(before->name_len, 96), before->name);
+        dcn_error_hint(h->err, "open it leniently (--lenient) to have it under both names");
+    } else {
+        decant_error_set(h->err, DECANT_MALFORMED,
+                         e->data.offset > end ? "a hole before the data" : "the data overlaps");
+        dcn_error_found(h->err, "offset %" PRIu64, e->data.offset - h->data);
+        dcn_error_expected(h->err, "%" PRIu64 ", where %s", end - h->data,
+                           before ? "the tensor before ends" : "data starts");
+    }
+    dcn_error_tensor(h->err, e->name, e->name_len);
+    dcn_error_offset(h->err, e->data.offset);
+    return DECANT_MALFORMED;
+}
+
+/* Data must lie end to end and fill the file, whatever the order of the header. */
+static decant_status check_ranges(header *h)
+{
+    decant_model *model = h->model;
+    uint64_t end;
+    size_t reached = follow(h, &end, &h->odd.shared);
+
+    if (reached < model->count) {
+        dcn_model_sort(model);
+        reached = follow(h, &end, &h->odd.shared);
+    }
+    if (reached < model->count)
+        return out_of_place(h, reached, end);
+    h->odd.trailing = h->size - end;
+    if (h->odd.trailing && !h->lenient) {
+        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes after tensor data at offset %" PRIu64,
+                         h->odd.trailing, end);
+        dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
+        dcn_error_offset(h->err, end);
+        return DECANT_MALFORMED;
+    }
+    return DECANT_OK;
+}
+
+/* --- notes ------------------------------------------------------------------------------------------------------- */
+
+static decant_status note_odd(header *h, uint64_t count, const char *what, const char *where)
+{
+    return count ? dcn_model_note(h->model, "odd", h->err, "%" PRIu64 " %s%s%s", count, what, count == 1 ? "" : "s",
+                                  where)
+                 : DECANT_OK;
+}
+
+bool dcn_st_for_loaders(const decant_model *model)
+{
+    const dcn_value *format = dcn_model_text(model, "format");
+
+    for (size_t i = 0; format && dcn_st_loaders[i]; i++)
+        if (is((dcn_chunk){format->value.as.text.data, format->value.as.text.len}, dcn_st_loaders[i]))
+            return true;
+    return false;
+}
+
+static decant_status add_notes(header *h)
+{
+    uint64_t offsets = 0;
+    decant_status rc;
+
+    for (size_t i = 0; i < h->model->count; i++)
+        if (h->model->entries[i].data.len)
+            offsets |= h->model->entries[i].data.offset;
+    if (offsets &&
+        (rc = dcn_model_note(h->model, "layout", h->err, "aligned to %" PRIu64 ", no gaps", offsets & -offsets)))
+        return rc;
+    if ((rc = note_odd(h, h->odd.fields, "unknown field", "")) ||
+        (rc = note_odd(h, h->odd.repeated, "repeated metadata key", "")) ||
+        (rc = note_odd(h, h->odd.shared, "tensor", " on the data of another")) ||
+        (rc = note_odd(h, h->odd.trailing, "byte", " after the data")))
+        return rc;
+    if (h->data - DCN_ST_PREFIX > DCN_ST_HEADER_MAX)
+        return dcn_model_note(h->model, "opens in", h->err, "safetensors: no header of more than %d bytes",
+                              DCN_ST_HEADER_MAX);
+    return dcn_model_note(h->model, "opens in", h->err, "safetensors%s",
+                          dcn_st_for_loaders(h->model) ? ", transformers" : "; transformers: no metadata format = pt");
+}
+
+/* --- the format -------------------------------------------------------------------------------------------------- */
+
+static decant_status read_at(dcn_input *in, uint64_t at, void *dst, size_t len, decant_error *err)
+{
+    dcn_fetch fetch = {at, dst, len};
+
+    return dcn_backing_fetch(in->bytes, &fetch, 1, err);
+}
+
+/* Two reads. The header stays in the model's memory: names are used where they lie. */
+static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model,
+                                decant_error *err)
+{
+    header h = {.model = model, .bytes = in->bytes, .limits = limits, .err = err, .lenient = lenient};
+    uint8_t prefix[DCN_ST_PREFIX];
+    char *text = NULL;
+    uint64_t len;
+    decant_status rc;
+
+    h.size = in->bytes->len;
+    if (h.size < DCN_ST_PREFIX)
+        return decant_error_set(err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, the length of a header takes 8",
+                                h.size);
+    if ((rc = read_at(in, 0, prefix, sizeof prefix, err)))
+        return rc;
+    len = dcn_le64(prefix);
+    if (len > h.size - DCN_ST_PREFIX) {
+        decant_error_set(err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its header alone takes %" PRIu64,
+                         h.size, len);
+        dcn_error_hint(err, "fetch the rest, if it is safetensors at all");
+        return DECANT_TRUNCATED;
+    }
+    if (len > limits->header)
+        return past_limit(&h, "the length of the header", len, limits->header);
+    h.data = DCN_ST_PREFIX + len;
+
+    text = dcn_alloc((size_t)len, 1);
+    if (!text || dcn_arena_adopt(&model->memory, text)) {
+        dcn_free(&text);
+        return dcn_error_nomem(err);
+    }
+    if ((rc = read_at(in, DCN_ST_PREFIX, text, (size_t)len, err)))
+        return rc;
+    h.json = dcn_json_on(text, (size_t)len, DCN_ST_PREFIX, err);
+
+    if (!(rc = read_entries(&h)) && !(rc = check_ranges(&h)))
+        rc = add_notes(&h);
+    dcn_buf_close(&h.shape);
+    return rc;
+}
+
+/* There is no magic: a length that can be one, and behind it what a header starts with. */
+static int probe(const dcn_clue *clue)
+{
+    uint64_t len;
+    size_t at = DCN_ST_PREFIX;
+
+    if (clue->head_len < DCN_ST_PREFIX + 2)
+        return 0;
+    len = dcn_le64(clue->head);
+    while (at < clue->head_len && memchr(" \t\r\n", clue->head[at], 4))
+        at++;
+    if (at == clue->head_len || clue->head[at] != '{' || len < 2)
+        return 0;
+    if (len <= clue->size - DCN_ST_PREFIX)
+        return 90;
+    /* cut short, unless it is no length at all */
+    return at == DCN_ST_PREFIX && len <= UINT32_MAX ? 50 : 0;
+}
+
+static const char *const extensions[] = {"safetensors", NULL};
+
+const dcn_format dcn_safetensors = {
+    .name = "safetensors",
+    .extensions = extensions,
+    .probe = probe,
+    .index = index_file,
+    .emit = dcn_st_emit,
+};

@@ -1,0 +1,43 @@
+/*
+ * safetensors, as the Rust crate safetensors 0.8.0 (src/tensor.rs) reads and writes it:
+ *
+ *     u64, little-endian: bytes of the header | the header, a JSON object | data of the tensors, end to end, to the end
+ *
+ * The header maps names to {"dtype":...,"shape":[...],"data_offsets":[BEGIN,END]}, offsets counted from where the data
+ * starts. One reserved name holds metadata, text to text.
+ */
+#ifndef DCN_SAFETENSORS_LAYOUT_H
+#define DCN_SAFETENSORS_LAYOUT_H
+
+#include "format/format.h"
+
+/* Bytes of the length in front of the header. The writer pads the header with spaces to a multiple of it. */
+enum { DCN_ST_PREFIX = 8 };
+
+/* MAX_HEADER_SIZE: the reference opens no larger one and writes none. Larger ones are about (safetensors issue 668). */
+enum { DCN_ST_HEADER_MAX = 100000000 };
+
+#define DCN_ST_METADATA "__metadata__"
+
+/* The values of the metadata `format` that transformers opens (load_state_dict() in modeling_utils.py). */
+static const char *const dcn_st_loaders[] = {"pt", "tf", "flax", "mlx", NULL};
+
+/* enum Dtype in its order, of which the writer puts the last first. The names are those of the dtype table. */
+static const uint8_t dcn_st_dtypes[] = {
+    DECANT_BOOL,    DECANT_F4,      DECANT_F6_E2M3, DECANT_F6_E3M2,     DECANT_U8,          DECANT_I8,
+    DECANT_F8_E5M2, DECANT_F8_E4M3, DECANT_F8_E8M0, DECANT_F8_E4M3FNUZ, DECANT_F8_E5M2FNUZ, DECANT_I16,
+    DECANT_U16,     DECANT_F16,     DECANT_BF16,    DECANT_I32,         DECANT_U32,         DECANT_F32,
+    DECANT_C64,     DECANT_F64,     DECANT_I64,     DECANT_U64,
+};
+
+enum { DCN_ST_DTYPES = sizeof dcn_st_dtypes };
+
+/* Hangs on a model whose file has metadata without an entry in it, so that saving it again gives the same bytes. */
+extern const dcn_extra_ops dcn_st_empty_metadata;
+
+decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
+
+/* Whether the metadata says what transformers wants to read. */
+bool dcn_st_for_loaders(const decant_model *model);
+
+#endif
