@@ -25,10 +25,13 @@ typedef struct decant_difference {
     decant_difference_kind kind;
     const char            *name; /* of the tensor, or the metadata key */
     size_t                 name_len;
-    const decant_tensor   *a, *b;           /* NULL where absent */
-    uint64_t               elements;        /* VALUES: how many differ */
-    uint64_t               first;           /* VALUES: row-major index of the first element that differs */
-    const char            *a_text, *b_text; /* that element, or the metadata's value, for people */
+    const decant_tensor   *a, *b;    /* NULL where absent */
+    uint64_t               elements; /* VALUES: how many differ, of `total` */
+    uint64_t               total;
+    uint64_t               first; /* VALUES: row-major index of the first element that differs */
+    int in_bytes;                 /* VALUES: elements are no whole bytes (packed, quantized): these three count bytes */
+    /* what differs, for people, safe to print: the dtype, the shape, that element, the value; "" where absent */
+    const char *a_text, *b_text;
 } decant_difference;
 
 /** @return not 0 to stop comparing */

@@ -1,4 +1,4 @@
-/* What every entry point runs in. The process-wide default is the one mutable global of the library. */
+/* What every entry point runs in. (A default that programs may change, the one mutable global, comes when there is a need.) */
 #ifndef DCN_ENV_H
 #define DCN_ENV_H
 
@@ -13,7 +13,10 @@ typedef struct dcn_env {
 } dcn_env;
 
 /* The default: this system, the default cut, no threads. */
-const dcn_env *dcn_env_default(void);
+dcn_env dcn_env_default(void);
+
+/* Copies a caller's options over the defaults in `own`: fields that his version of the struct lacks keep theirs. */
+void dcn_options_take(void *own, size_t own_size, const void *theirs);
 
 /* The kinds of place a model is saved to. */
 typedef enum dcn_target_kind {

@@ -113,12 +113,8 @@ struct dcn_io {
 typedef struct dcn_dir_ops {
     decant_status (*open)(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
                           decant_error *err);
-<<<<<<< Updated upstream
     decant_status (*stat)(dcn_dir *d, const char *name, dcn_facts *out,
                           decant_error *err); /* a link itself; ".": the folder */
-=======
-    decant_status (*stat)(dcn_dir *d, const char *name, dcn_facts *out, decant_error *err); /* of a link: the link */
->>>>>>> Stashed changes
     /* calls `found` for each name but . and ..; not 0 from it stops the listing */
     decant_status (*list)(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err);
     decant_status (*rename)(dcn_dir *d, const char *name, const char *to, unsigned flags, decant_error *err);

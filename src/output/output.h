@@ -21,25 +21,29 @@ enum {
 typedef struct dcn_output_ops {
     const char *kind;
     unsigned can;
-    decant_status (*begin)(dcn_output *o, const dcn_plan *plan, decant_error *err); /* sized, room reserved */
-    /* memory that is [at, at + len) of the output: fill it, and call no write for it */
+    decant_status (*begin)(dcn_output *o, const dcn_plan *plan, decant_error *err); /* optional: sized, room reserved */
+    /* what can lend has no write: memory that is [at, at + len) of the output, to be filled */
     void *(*lend)(dcn_output *o, uint64_t at, size_t len);
     decant_status (*write)(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
     /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
     decant_status (*seal)(dcn_output *o, decant_error *err);
     decant_status (*publish)(dcn_output *o, decant_error *err); /* optional */
-    void (*abandon)(dcn_output *o);                             /* leaves nothing that begin made */
-    void (*close)(dcn_output *o);                               /* abandons what is not published, frees */
+    void (*abandon)(dcn_output *o); /* optional: leaves nothing that begin made, also where begin failed */
+    void (*close)(dcn_output *o);   /* frees; what is not published is abandoned by then */
 } dcn_output_ops;
+
+typedef enum dcn_phase { DCN_NEW, DCN_BEGUN, DCN_SEALED, DCN_PUBLISHED, DCN_ABANDONED } dcn_phase;
 
 struct dcn_output {
     const dcn_output_ops *ops;
+    dcn_phase phase;
     bool published; /* in place */
     bool durable;   /* and survives power loss */
 };
 
-/* The wrappers, which hold the assertions on the order of phases. */
+/* The wrappers, which hold the assertions on the order of phases, and say of a failure that it is the output's. */
 decant_status dcn_output_begin(dcn_output *o, const dcn_plan *plan, decant_error *err);
+void *dcn_output_lend(dcn_output *o, uint64_t at, size_t len);
 decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);
@@ -60,6 +64,9 @@ decant_status dcn_output_file(dcn_dir **dir, const char *name, bool replace, dcn
  */
 decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources,
                                   size_t count, dcn_output **out, decant_error *err);
+
+/* The refusal of an output whose name is taken: DECANT_EXISTS. */
+decant_status dcn_output_exists(decant_error *err);
 
 /* The caller's memory of `len` bytes; begin fails with DECANT_NO_SPACE if that is too few. */
 decant_status dcn_output_memory(void *dst, size_t len, dcn_output **out, decant_error *err);

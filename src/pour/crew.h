@@ -23,7 +23,7 @@ enum { DCN_LANES = 4, DCN_LANE_DEPTH = 16 };
 /* A crew that runs tasks when they are given. @param out [owned] */
 decant_status dcn_crew_inline(dcn_crew **out, decant_error *err);
 
-/* A crew that runs them later, in an order within the rules that `seed` decides. */
+/* A crew that runs them later, in an order within the rules that `seed`, not 0, decides. */
 decant_status dcn_crew_seeded(uint64_t seed, dcn_crew **out, decant_error *err);
 
 /* Gives a task to a lane. After a failure in a lane its later tasks are not run. May run tasks of any lane. */
@@ -31,6 +31,9 @@ void dcn_crew_give(dcn_crew *crew, unsigned lane, dcn_task task);
 
 /* Until at most `left` tasks of the lane are not done. @return the first failure of the lane, with its error */
 decant_status dcn_crew_wait(dcn_crew *crew, unsigned lane, unsigned left, decant_error *err);
+
+/* How many tasks of the lane are not done. */
+unsigned dcn_crew_left(const dcn_crew *crew, unsigned lane);
 
 /* Forgets failures and tasks not run: a crew serves one job after the other. */
 void dcn_crew_reset(dcn_crew *crew);

@@ -65,7 +65,7 @@ void *dcn_realloc(void *old, size_t items, size_t size)
 
 void *dcn_alloc_pages(size_t size)
 {
-    void *memory = fails() ? NULL : aligned_alloc(4096, (size + 4096) / 4096 * 4096);
+    void *memory = size > SIZE_MAX - 4096 || fails() ? NULL : aligned_alloc(4096, (size + 4096) / 4096 * 4096);
 
     if (memory)
         memset(memory, 0xA5, size);

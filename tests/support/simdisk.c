@@ -682,9 +682,12 @@ static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, deca
 {
     name *found = names_find(&folder_of(d)->now, text);
 
-    if (!found)
+    if (strcmp(text, ".") == 0)
+        *out = (dcn_facts){.kind = DCN_KIND_FOLDER, .mode = 0755, .links = 2};
+    else if (found)
+        facts_of(disk_of(d->io), found->inode, out);
+    else
         return failed(DECANT_NOT_FOUND, ENOENT, err);
-    facts_of(disk_of(d->io), found->inode, out);
     return DECANT_OK;
 }
 

@@ -1,0 +1,167 @@
+#include "api/report.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+
+typedef struct line {
+    const char *path;
+    uint64_t bytes;
+    const char *kind, *reason;
+} line;
+
+struct decant_report {
+    dcn_arena memory; /* texts and lines */
+    const char *path, *format;
+    uint64_t size, data, staging, room, free;
+    size_t tensors;
+    bool published, durable;
+    dcn_loss losses[DCN_LOSSES];
+    size_t loss_count;
+    dcn_opener openers[DCN_OPENERS];
+    size_t opener_count;
+    line *lines; /* one a source */
+    size_t line_count;
+};
+
+static void count_plans(decant_report *r, const dcn_plans *plans)
+{
+    for (size_t i = 0; i < plans->count; i++) {
+        r->size += plans->items[i].total;
+        r->data += plans->items[i].data;
+        for (size_t k = 0; k < plans->items[i].count; k++)
+            r->tensors += !plans->items[i].pieces[k].literal;
+    }
+    memcpy(r->losses, plans->losses, sizeof r->losses);
+    r->loss_count = plans->loss_count;
+    memcpy(r->openers, plans->openers, sizeof r->openers);
+    r->opener_count = plans->opener_count;
+}
+
+static const char *copy_text(decant_report *r, const char *text)
+{
+    return dcn_arena_copy(&r->memory, text, strlen(text) + 1);
+}
+
+/* Sources may be gone when the report is read. */
+static bool copy_routes(decant_report *r, const dcn_routes *routes)
+{
+    r->lines = dcn_arena_take(&r->memory, routes->count * sizeof *r->lines);
+    if (!r->lines)
+        return false;
+    for (r->line_count = 0; r->line_count < routes->count; r->line_count++) {
+        const dcn_route *from = &routes->items[r->line_count];
+        line *to = &r->lines[r->line_count];
+
+        *to = (line){copy_text(r, dcn_source_path(from->source)), from->bytes, from->kind, from->reason};
+        if (!to->path)
+            return false;
+    }
+    return true;
+}
+
+decant_status dcn_report_create(const dcn_plans *plans, const dcn_routes *routes, const dcn_cut *cut, const char *path,
+                                const char *format, decant_report **out, decant_error *err)
+{
+    decant_report *r = dcn_alloc(1, sizeof *r);
+
+    if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes)) {
+        decant_report_close(&r);
+        return dcn_error_nomem(err);
+    }
+    count_plans(r, plans);
+    r->format = format;
+    r->staging = (uint64_t)cut->slot * cut->slots;
+    r->room = routes->room;
+    r->free = routes->free;
+    *out = r;
+    return DECANT_OK;
+}
+
+void dcn_report_outcome(decant_report *report, const dcn_output *output)
+{
+    report->published = output->published;
+    report->durable = output->durable;
+}
+
+const char *decant_report_path(const decant_report *report)
+{
+    return report->path;
+}
+
+const char *decant_report_format(const decant_report *report)
+{
+    return report->format;
+}
+
+uint64_t decant_report_size(const decant_report *report)
+{
+    return report->size;
+}
+
+uint64_t decant_report_data(const decant_report *report)
+{
+    return report->data;
+}
+
+size_t decant_report_tensors(const decant_report *report)
+{
+    return report->tensors;
+}
+
+uint64_t decant_report_memory(const decant_report *report)
+{
+    return report->staging;
+}
+
+uint64_t decant_report_room(const decant_report *report)
+{
+    return report->room;
+}
+
+uint64_t decant_report_free(const decant_report *report)
+{
+    return report->free;
+}
+
+int decant_report_published(const decant_report *report)
+{
+    return report->published;
+}
+
+int decant_report_durable(const decant_report *report)
+{
+    return report->durable;
+}
+
+const char *decant_report_loss(const decant_report *report, size_t index)
+{
+    return index < report->loss_count ? report->losses[index].text : NULL;
+}
+
+const char *decant_report_reader(const decant_report *report, size_t index)
+{
+    return index < report->opener_count ? report->openers[index].text : NULL;
+}
+
+int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
+                         const char **route, const char **reason)
+{
+    const line *l = report->lines + index;
+
+    if (index >= report->line_count)
+        return 0;
+    *path = l->path;
+    *bytes = l->bytes;
+    *route = l->kind;
+    *reason = l->reason;
+    return 1;
+}
+
+void decant_report_close(decant_report **report)
+{
+    if (*report)
+        dcn_arena_close(&(*report)->memory);
+    dcn_free(report);
+}

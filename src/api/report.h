@@ -1,0 +1,15 @@
+/* What a report holds. */
+#ifndef DCN_REPORT_H
+#define DCN_REPORT_H
+
+#include "api/env.h"
+#include "pour/route.h"
+
+/* A report of what is planned. `path` may be NULL. @param out [owned] */
+decant_status dcn_report_create(const dcn_plans *plans, const dcn_routes *routes, const dcn_cut *cut, const char *path,
+                                const char *format, decant_report **out, decant_error *err);
+
+/* What came of it. */
+void dcn_report_outcome(decant_report *report, const dcn_output *output);
+
+#endif

@@ -1,0 +1,451 @@
+/*
+ * Files: atomically, and in place.
+ *
+ *  (1) Atomic: until the rename nothing but the part carries a byte of the save; the rename comes after the one sync.
+ *  (2) The part is locked from its birth to its end, so that a part whose lock is free is a dead save's.
+ *  (3) A sync that failed is never repeated: the kernel reports lost pages once and calls them clean afterwards.
+ *  (4) The first bytes of the plan (`held`) are written last, so that a part or a half-written file opens nowhere. In place
+ *      they are zeroed before anything else is touched, so that the old file does not pass for whole either; then the file
+ *      gets its new length, which drops what the old one had behind it.
+ */
+#include "output/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/text.h"
+
+#define PART_MIDDLE ".decant-"
+#define PART_END ".part"
+
+enum {
+    HEX = 16,
+    NAME_MOST = 255, /* NAME_MAX of every file system that Linux writes to */
+    TRIES = 16       /* names for a part, before something must be wrong */
+};
+
+typedef struct file_output {
+    dcn_output out;
+    dcn_dir *dir;
+    char *name;
+    char *part; /* NULL: in place */
+    dcn_file *file;
+    dcn_facts facts; /* of the file */
+    bool replace;
+    bool made; /* the file is of our making, and goes with us */
+    bool old;  /* a regular file is to be replaced */
+    uint8_t *held;
+    size_t held_len;
+    dcn_source *const *sources;
+    size_t source_count;
+} file_output;
+
+decant_status dcn_output_exists(decant_error *err)
+{
+    decant_status rc = decant_error_set(err, DECANT_EXISTS, "the output exists");
+
+    dcn_error_hint(err, "--force replaces it when the new one is complete");
+    return rc;
+}
+
+static decant_status reserve(file_output *f, const dcn_plan *plan, decant_error *err)
+{
+    decant_status rc = plan->total ? dcn_file_reserve(f->file, 0, plan->total, err) : DECANT_OK;
+
+    return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
+}
+
+static decant_status hold(file_output *f, const dcn_plan *plan, decant_error *err)
+{
+    f->held_len = (size_t)plan->held;
+    f->held = dcn_alloc(f->held_len, 1);
+    return f->held ? DECANT_OK : dcn_error_nomem(err);
+}
+
+/* "<name>.decant-<16 hex>.part", the name cut at a character where that is too long. */
+static decant_status name_part(file_output *f, decant_error *err)
+{
+    enum { ROOM = NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - (sizeof PART_END - 1) };
+    uint8_t random[HEX / 2];
+    dcn_buf name = {0};
+    decant_status rc = dcn_io_random(f->dir->io, random, sizeof random, err);
+
+    if (rc)
+        return rc;
+    dcn_buf_put(&name, f->name, dcn_utf8_cut(f->name, strlen(f->name), ROOM));
+    dcn_buf_text(&name, PART_MIDDLE);
+    for (size_t i = 0; i < sizeof random; i++)
+        dcn_buf_format(&name, "%02x", random[i]);
+    dcn_buf_put(&name, PART_END, sizeof PART_END);
+    if ((rc = dcn_buf_check(&name, err)) == DECANT_OK) {
+        dcn_free(&f->part);
+        f->part = (char *)name.data;
+        name = (dcn_buf){0};
+    }
+    dcn_buf_close(&name);
+    return rc;
+}
+
+/*
+ * Creates a part and locks it. Between the two a sweep of another save may take it for a dead one and remove it: then the
+ * name is gone, or the lock is the other's, and another name is tried. DECANT_EXISTS and DECANT_BUSY say so. keeps (2)
+ */
+static decant_status create_part(file_output *f, uint32_t mode, decant_error *err)
+{
+    unsigned flags = DCN_WRITE | DCN_CREATE_NEW | DCN_NO_FOLLOW | DCN_ONCE;
+    dcn_facts named;
+    decant_status rc;
+
+    if ((rc = name_part(f, err)) || (rc = dcn_dir_open(f->dir, f->part, flags, mode, &f->file, err)))
+        return rc;
+    f->made = true;
+    if ((rc = dcn_file_facts(f->file, &f->facts, err)))
+        return rc;
+    rc = dcn_file_lock(f->file, err);
+    if (rc && rc != DECANT_UNSUPPORTED)
+        return rc;
+    rc = dcn_dir_stat(f->dir, f->part, &named, err);
+    if (rc == DECANT_NOT_FOUND || (rc == DECANT_OK && !dcn_facts_same_file(&named, &f->facts)))
+        rc = decant_error_set(err, DECANT_BUSY, "the scratch file was taken away");
+    return rc;
+}
+
+static void drop_part(file_output *f)
+{
+    dcn_file_close(&f->file);
+    if (f->made)
+        dcn_dir_discard(f->dir, f->part);
+    f->made = false;
+}
+
+typedef struct sweep {
+    const char *part; /* ours */
+    size_t prefix;
+    dcn_buf names; /* each with its NUL */
+} sweep;
+
+static int note_part(void *ctx, const char *name)
+{
+    sweep *s = ctx;
+    size_t len = strlen(name);
+
+    if (len == s->prefix + HEX + sizeof PART_END - 1 && memcmp(name, s->part, s->prefix) == 0 &&
+        strspn(name + s->prefix, "0123456789abcdef") == HEX && strcmp(name + s->prefix + HEX, PART_END) == 0 &&
+        strcmp(name, s->part) != 0)
+        dcn_buf_put(&s->names, name, len + 1);
+    return s->names.failed;
+}
+
+/* Gone already, another user's, of a live save, or not to be told apart from one: none of it is this save's failure. */
+static decant_status unless_ours(decant_status rc)
+{
+    return rc == DECANT_NOT_FOUND || rc == DECANT_DENIED || rc == DECANT_BUSY || rc == DECANT_UNSUPPORTED ? DECANT_OK
+                                                                                                          : rc;
+}
+
+/* Removes a part if it is the caller's and no live save has it locked: a plain save never holds the only copy. */
+static decant_status remove_dead(const file_output *f, const char *name, decant_error *err)
+{
+    dcn_file *file = NULL;
+    dcn_facts facts;
+    decant_status rc;
+
+    if ((rc = dcn_dir_stat(f->dir, name, &facts, err)) || facts.kind != DCN_KIND_REGULAR || facts.uid != f->facts.uid)
+        return unless_ours(rc);
+    if ((rc = dcn_dir_open(f->dir, name, DCN_WRITE | DCN_NO_FOLLOW, 0, &file, err)) || (rc = dcn_file_lock(file, err)))
+        goto done;
+    rc = dcn_dir_remove(f->dir, name, err);
+done:
+    dcn_file_close(&file);
+    return unless_ours(rc);
+}
+
+/* Parts that dead saves of this name have left. */
+static decant_status sweep_parts(const file_output *f, decant_error *err)
+{
+    sweep s = {.part = f->part, .prefix = strlen(f->part) - HEX - (sizeof PART_END - 1)};
+    decant_status rc;
+
+    if ((rc = unless_ours(dcn_dir_list(f->dir, note_part, &s, err))) || (rc = dcn_buf_check(&s.names, err)))
+        goto done;
+    for (size_t i = 0; i < s.names.len && rc == DECANT_OK; i += strlen((char *)s.names.data + i) + 1)
+        rc = remove_dead(f, (char *)s.names.data + i, err);
+done:
+    dcn_buf_close(&s.names);
+    return rc;
+}
+
+static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+    dcn_facts old;
+    decant_status rc = dcn_dir_stat(f->dir, f->name, &old, err);
+
+    if (rc && rc != DECANT_NOT_FOUND)
+        return rc;
+    if (rc == DECANT_OK && !f->replace)
+        return dcn_output_exists(err);
+    f->old = rc == DECANT_OK && old.kind == DCN_KIND_REGULAR;
+
+    /* never wider than the file will be in the end: it is given the old one's mode before it is published */
+    for (unsigned i = 0; i < TRIES; i++) {
+        rc = create_part(f, f->old ? old.mode & 0666 : 0666, err);
+        if (rc != DECANT_EXISTS && rc != DECANT_BUSY)
+            break;
+        drop_part(f);
+    }
+    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)) ||
+        (rc = dcn_file_resize(f->file, plan->total, err)))
+        return rc;
+    return reserve(f, plan, err);
+}
+
+/* Opened by its name, which is kept whatever it leads to. */
+static decant_status open_in_place(file_output *f, decant_error *err)
+{
+    unsigned flags = DCN_WRITE | DCN_CREATE_NEW;
+    decant_status rc;
+
+    if (f->replace) {
+        rc = dcn_dir_stat(f->dir, f->name, &f->facts, err);
+        if (rc && rc != DECANT_NOT_FOUND)
+            return rc;
+        if (rc == DECANT_OK)
+            flags = DCN_WRITE | DCN_CREATE; /* a link may lead to nothing yet */
+    }
+    rc = dcn_dir_open(f->dir, f->name, flags, 0666, &f->file, err);
+    if (rc == DECANT_EXISTS)
+        return dcn_output_exists(err);
+    f->made = rc == DECANT_OK && flags & DCN_CREATE_NEW;
+    return rc ? rc : dcn_file_facts(f->file, &f->facts, err);
+}
+
+static decant_status begin_in_place(dcn_output *o, const dcn_plan *plan, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+    dcn_chunk zeros;
+    decant_status rc = open_in_place(f, err);
+
+    if (rc)
+        return rc;
+    if (f->facts.kind != DCN_KIND_REGULAR)
+        return decant_error_set(err, DECANT_EXISTS, "only a regular file can be written in place");
+    if (!(f->facts.mode & 0222))
+        return decant_error_set(err, DECANT_DENIED, "the file is read-only");
+    for (size_t i = 0; i < f->source_count; i++) {
+        const dcn_facts *source = dcn_source_facts(f->sources[i]);
+
+        if (source && dcn_facts_same_file(source, &f->facts)) {
+            rc = decant_error_set(err, DECANT_SAME_FILE, "the output is one of the inputs and would be destroyed");
+            dcn_error_hint(err, "save it as a whole new file, or under another name");
+            return rc;
+        }
+    }
+
+    /* Memory and room first, while the old file is whole: a reserve that fails may have lengthened it. */
+    if ((rc = hold(f, plan, err)))
+        return rc;
+    if ((rc = reserve(f, plan, err))) {
+        dcn_file_resize(f->file, f->facts.size, NULL);
+        return rc;
+    }
+
+    /* keeps (4): what is held is still zeros */
+    zeros = (dcn_chunk){f->held, (size_t)dcn_min(f->held_len, f->facts.size)};
+    if (zeros.len && (rc = dcn_file_write(f->file, 0, &zeros, 1, err)))
+        return rc;
+    return dcn_file_resize(f->file, plan->total, err);
+}
+
+static decant_status write_file(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t kept = at < f->held_len ? (size_t)dcn_min(f->held_len - at, c[i].len) : 0;
+        dcn_chunk rest = {(const uint8_t *)c[i].data + kept, c[i].len - kept};
+        decant_status rc;
+
+        if (kept)
+            memcpy(f->held + at, c[i].data, kept);
+        if (rest.len && (rc = dcn_file_write(f->file, at + kept, &rest, 1, err)))
+            return rc;
+        at += c[i].len;
+    }
+    return DECANT_OK;
+}
+
+static decant_status write_held(file_output *f, decant_error *err)
+{
+    dcn_chunk held = {f->held, f->held_len};
+
+    return held.len ? dcn_file_write(f->file, 0, &held, 1, err) : DECANT_OK;
+}
+
+/* Mode, owner and attributes of the file that is replaced; of one that cannot be opened, the mode that begin took over. */
+static decant_status resemble(file_output *f, decant_error *err)
+{
+    dcn_file *old = NULL;
+    decant_status rc = dcn_dir_open(f->dir, f->name, DCN_READ | DCN_NO_FOLLOW, 0, &old, err);
+
+    if (rc == DECANT_OK)
+        rc = dcn_file_resemble(f->file, old, err);
+    dcn_file_close(&old);
+    return unless_ours(rc);
+}
+
+static decant_status seal(dcn_output *o, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+    decant_status rc;
+
+    if ((rc = write_held(f, err)) || (f->old && (rc = resemble(f, err))))
+        return rc;
+    return dcn_file_sync(f->file, err); /* keeps (3) */
+}
+
+static decant_status seal_in_place(dcn_output *o, decant_error *err)
+{
+    return write_held((file_output *)o, err);
+}
+
+/* Over NFS a rename that was sent twice can fail although it was done: what the name is tells. */
+static bool landed(const file_output *f)
+{
+    dcn_facts now;
+
+    return dcn_dir_stat(f->dir, f->name, &now, NULL) == DECANT_OK && dcn_facts_same_file(&now, &f->facts);
+}
+
+/* Without links either, the name is looked at and then taken: what comes in between is lost, and no call prevents it. */
+static decant_status take_name(file_output *f, decant_error *err)
+{
+    dcn_facts now;
+    decant_status rc = dcn_dir_stat(f->dir, f->name, &now, err);
+
+    if (rc == DECANT_NOT_FOUND)
+        return dcn_dir_rename(f->dir, f->part, f->name, 0, err);
+    return rc ? rc : dcn_output_exists(err);
+}
+
+/* For file systems without an exclusive rename: the file gets its name as a second one, then the first one goes. */
+static decant_status link_in(file_output *f, decant_error *err)
+{
+    decant_status rc = dcn_dir_link(f->dir, f->part, f->name, err);
+
+    if (rc == DECANT_UNSUPPORTED)
+        return take_name(f, err);
+    if (rc && !landed(f))
+        return rc;
+    f->made = false;
+    rc = dcn_dir_remove(f->dir, f->part, err);
+    return rc ? dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but the scratch name is left") : DECANT_OK;
+}
+
+static decant_status publish(dcn_output *o, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+    decant_status rc, synced;
+
+    rc = dcn_dir_rename(f->dir, f->part, f->name, f->replace ? 0 : DCN_NO_REPLACE, err);
+    if (rc == DECANT_UNSUPPORTED && !f->replace)
+        rc = link_in(f, err);
+    if (rc && rc != DECANT_NOT_DURABLE && !landed(f))
+        return rc == DECANT_EXISTS ? dcn_output_exists(err) : rc;
+    if (rc != DECANT_NOT_DURABLE)
+        rc = DECANT_OK;
+    f->made = false;
+
+    /* The new file is in place; what fails from here on is its durability alone. */
+    synced = dcn_dir_sync(f->dir, err);
+    if (synced)
+        return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
+    o->durable = true;
+    return rc;
+}
+
+static void abandon(dcn_output *o)
+{
+    file_output *f = (file_output *)o;
+
+    dcn_file_close(&f->file); /* before its name goes: NFS keeps open files under another one */
+    if (f->made)
+        dcn_dir_discard(f->dir, f->part ? f->part : f->name);
+    f->made = false;
+}
+
+static void close_file(dcn_output *o)
+{
+    file_output *f = (file_output *)o;
+
+    dcn_free(&f->held);
+    dcn_file_close(&f->file);
+    dcn_dir_close(&f->dir);
+    dcn_free(&f->part);
+    dcn_free(&f->name);
+    dcn_free(&f);
+}
+
+static const dcn_output_ops file_ops = {
+    .kind = "file",
+    .can = DCN_CAN_SEEK | DCN_CAN_PUBLISH,
+    .begin = begin,
+    .write = write_file,
+    .seal = seal,
+    .publish = publish,
+    .abandon = abandon,
+    .close = close_file,
+};
+
+static const dcn_output_ops in_place_ops = {
+    .kind = "file in place",
+    .can = DCN_CAN_SEEK,
+    .begin = begin_in_place,
+    .write = write_file,
+    .seal = seal_in_place,
+    .abandon = abandon,
+    .close = close_file,
+};
+
+static decant_status create(const dcn_output_ops *ops, dcn_dir **dir, const char *name, bool replace, file_output **out,
+                            decant_error *err)
+{
+    file_output *f = dcn_alloc(1, sizeof *f);
+
+    if (!f || !(f->name = dcn_strndup(name, strlen(name)))) {
+        dcn_free(&f);
+        return dcn_error_nomem(err);
+    }
+    f->out.ops = ops;
+    f->replace = replace;
+    f->dir = *dir;
+    *dir = NULL;
+    *out = f;
+    return DECANT_OK;
+}
+
+decant_status dcn_output_file(dcn_dir **dir, const char *name, bool replace, dcn_output **out, decant_error *err)
+{
+    file_output *f;
+    decant_status rc = create(&file_ops, dir, name, replace, &f, err);
+
+    if (rc == DECANT_OK)
+        *out = &f->out;
+    return rc;
+}
+
+decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources,
+                                  size_t count, dcn_output **out, decant_error *err)
+{
+    file_output *f;
+    decant_status rc = create(&in_place_ops, dir, name, replace, &f, err);
+
+    if (rc == DECANT_OK) {
+        f->sources = sources;
+        f->source_count = count;
+        *out = &f->out;
+    }
+    return rc;
+}

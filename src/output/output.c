@@ -1,0 +1,68 @@
+#include "output/output.h"
+
+#include <assert.h>
+
+/* Memory is nobody's side, a callback of the caller's has said that it is the caller's. */
+static decant_status blame(decant_status rc, decant_error *err)
+{
+    if (rc && rc != DECANT_NOMEM)
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return rc;
+}
+
+decant_status dcn_output_begin(dcn_output *o, const dcn_plan *plan, decant_error *err)
+{
+    assert(o->phase == DCN_NEW);
+    o->phase = DCN_BEGUN;
+    return o->ops->begin ? blame(o->ops->begin(o, plan, err), err) : DECANT_OK;
+}
+
+void *dcn_output_lend(dcn_output *o, uint64_t at, size_t len)
+{
+    assert(o->phase == DCN_BEGUN && o->ops->can & DCN_CAN_LEND);
+    return o->ops->lend(o, at, len);
+}
+
+decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err)
+{
+    assert(o->phase == DCN_BEGUN && !(o->ops->can & DCN_CAN_LEND));
+    return blame(o->ops->write(o, at, c, count, err), err);
+}
+
+decant_status dcn_output_seal(dcn_output *o, decant_error *err)
+{
+    assert(o->phase == DCN_BEGUN);
+    o->phase = DCN_SEALED;
+    return o->ops->seal ? blame(o->ops->seal(o, err), err) : DECANT_OK;
+}
+
+decant_status dcn_output_publish(dcn_output *o, decant_error *err)
+{
+    decant_status rc;
+
+    assert(o->phase == DCN_SEALED);
+    rc = o->ops->publish ? blame(o->ops->publish(o, err), err) : DECANT_OK;
+    if (rc == DECANT_OK || rc == DECANT_NOT_DURABLE) {
+        o->phase = DCN_PUBLISHED;
+        o->published = true;
+    }
+    return rc;
+}
+
+void dcn_output_abandon(dcn_output *o)
+{
+    if (o->phase == DCN_PUBLISHED || o->phase == DCN_ABANDONED)
+        return;
+    if (o->phase != DCN_NEW && o->ops->abandon)
+        o->ops->abandon(o);
+    o->phase = DCN_ABANDONED;
+}
+
+void dcn_output_close(dcn_output **o)
+{
+    if (*o) {
+        dcn_output_abandon(*o);
+        (*o)->ops->close(*o);
+    }
+    *o = NULL;
+}

@@ -1,0 +1,414 @@
+#include "pour/pour.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+
+const dcn_cut dcn_cut_default = {.slot = 1 << 20, .slots = 4, .direct = 256 << 10};
+
+enum {
+    LANE = 0,     /* of all writes: in the order of the output */
+    WANTED = 4096 /* file ranges of a slot that are read together, at most */
+};
+
+/* Memory on its way to an output; a task of the crew's. */
+typedef struct parcel {
+    dcn_output *out;
+    uint64_t at;
+    dcn_chunk chunk;
+} parcel;
+
+typedef struct slot {
+    parcel parcel;
+    uint8_t *memory;
+} slot;
+
+/* A pour under way. The open slot is [base, end) of the output; it is filled, or will be by what is wanted, up to `at`. */
+typedef struct pouring {
+    const dcn_job *job;
+    const dcn_plan *plan;
+    dcn_output *out;
+    uint64_t at, base, end; /* in the output; base == end: no slot is open */
+    uint8_t *dst;           /* of the open slot */
+    slot *slots;
+    unsigned current;
+    dcn_range *ranges; /* wanted from files for the open slot */
+    dcn_source **from; /* whose they are */
+    size_t wanted, most;
+    uint64_t done, total; /* bytes, of all plans */
+} pouring;
+
+static decant_status deliver(void *ctx, decant_error *err)
+{
+    parcel *p = ctx;
+
+    return dcn_output_write(p->out, p->at, &p->chunk, 1, err);
+}
+
+/* A callback of the caller's is run by the thread that has called; all else is the crew's. */
+static decant_status send(pouring *p, parcel *load, decant_error *err)
+{
+    if (p->out->ops->can & DCN_RUNS_USER_CODE)
+        return deliver(load, err);
+    dcn_crew_give(p->job->crew, LANE, (dcn_task){deliver, load});
+    return DECANT_OK;
+}
+
+static decant_status progress(pouring *p, uint64_t more, decant_error *err)
+{
+    p->done += more;
+    if (p->job->progress && p->job->progress(p->job->progress_ctx, p->done, p->total))
+        return decant_error_set(err, DECANT_CANCELLED, "stopped by the progress callback");
+    return DECANT_OK;
+}
+
+/* Says of a failure to get bytes whose it is, and which tensor's: the one that stands at `at` of the output. */
+static decant_status blame(const pouring *p, uint64_t at, decant_side side, decant_status rc, decant_error *err)
+{
+    size_t low = 0, high = p->plan->count;
+    const dcn_entry *entry;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (p->plan->pieces[middle].at <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    /* of pieces without bytes several begin where the next one does: the last of them is the one that has bytes */
+    entry = &p->plan->model->entries[p->plan->pieces[low].index];
+    dcn_error_tensor(err, entry->name, entry->name_len);
+    if (rc != DECANT_NOMEM)
+        dcn_error_side(err, side);
+    return rc;
+}
+
+/* Of ranges of which one could not be read: that which holds the offset that the error names, else the first in the output. */
+static const uint8_t *failed_range(const dcn_range *ranges, size_t count, const decant_error *err)
+{
+    const uint8_t *dst = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (err && err->offset != DECANT_NO_OFFSET && err->offset >= ranges[i].at &&
+            err->offset - ranges[i].at < ranges[i].len)
+            return ranges[i].dst;
+        if (!dst || (uint8_t *)ranges[i].dst < dst)
+            dst = ranges[i].dst;
+    }
+    return dst;
+}
+
+/* Moves the ranges of the first one's source to the front. @return how many they are */
+static size_t gather(pouring *p, size_t from)
+{
+    size_t end = from + 1;
+
+    for (size_t i = end; i < p->wanted; i++)
+        if (p->from[i] == p->from[from]) {
+            dcn_range range = p->ranges[i];
+
+            p->ranges[i] = p->ranges[end];
+            p->from[i] = p->from[end];
+            p->ranges[end] = range;
+            p->from[end++] = p->from[from];
+        }
+    return end - from;
+}
+
+/* Reads what is wanted, each source's ranges together. */
+static decant_status fetch(pouring *p, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+    size_t count;
+
+    for (size_t i = 0; i < p->wanted && rc == DECANT_OK; i += count) {
+        count = gather(p, i);
+        rc = dcn_source_read(p->from[i], p->ranges + i, count, err);
+        if (rc)
+            blame(p, p->base + (uint64_t)(failed_range(p->ranges + i, count, err) - p->dst), DECANT_SIDE_INPUT, rc,
+                  err);
+    }
+    p->wanted = 0;
+    return rc;
+}
+
+/* Ends the open slot: what it wants is read, and it is written. */
+static decant_status flush(pouring *p, decant_error *err)
+{
+    uint64_t len = p->at - p->base;
+    decant_status rc = fetch(p, err);
+
+    if (rc == DECANT_OK && len && !(p->out->ops->can & DCN_CAN_LEND)) {
+        parcel *load = &p->slots[p->current].parcel;
+
+        *load = (parcel){p->out, p->base, {p->dst, (size_t)len}};
+        rc = send(p, load, err);
+    }
+    p->base = p->end = p->at;
+    return rc || !len ? rc : progress(p, len, err);
+}
+
+/* The memory of the next slot: the first one over and over where nothing is under way, so that it stays in the cache. */
+static decant_status next_slot(pouring *p, decant_error *err)
+{
+    unsigned slots = p->job->cut.slots;
+    slot *s;
+    decant_status rc = dcn_crew_wait(p->job->crew, LANE, slots - 1, err);
+
+    if (rc)
+        return rc;
+    p->current = dcn_crew_left(p->job->crew, LANE) ? (p->current + 1) % slots : 0;
+    s = &p->slots[p->current];
+    if (!s->memory && !(s->memory = dcn_alloc_pages(p->job->cut.slot)))
+        return dcn_error_nomem(err);
+    p->dst = s->memory;
+    return DECANT_OK;
+}
+
+/* Where the output goes on: at least one and at most `want` bytes of an open slot. */
+static decant_status ask_room(pouring *p, uint64_t want, uint8_t **dst, size_t *len, decant_error *err)
+{
+    size_t size = p->job->cut.slot;
+    decant_status rc;
+
+    if (p->at == p->end) {
+        if ((rc = flush(p, err)))
+            return rc;
+        p->end = p->at + dcn_min(size - p->at % size, p->plan->total - p->at);
+        if (p->out->ops->can & DCN_CAN_LEND)
+            p->dst = dcn_output_lend(p->out, p->at, (size_t)(p->end - p->at));
+        else if ((rc = next_slot(p, err)))
+            return rc;
+    }
+    *dst = p->dst + (p->at - p->base);
+    *len = (size_t)dcn_min(want, p->end - p->at);
+    return DECANT_OK;
+}
+
+/* Copies memory into slots; zeros if `data` is NULL. */
+static decant_status put(pouring *p, const uint8_t *data, uint64_t len, decant_error *err)
+{
+    while (len) {
+        uint8_t *dst;
+        size_t n;
+        decant_status rc = ask_room(p, len, &dst, &n, err);
+
+        if (rc)
+            return rc;
+        if (data) {
+            memcpy(dst, data, n);
+            data += n;
+        } else {
+            memset(dst, 0, n);
+        }
+        p->at += n;
+        len -= n;
+    }
+    return DECANT_OK;
+}
+
+/* Writes lent memory from where it lies, a slot's length at a time so that progress goes on; all of it when this returns. */
+static decant_status put_direct(pouring *p, const uint8_t *data, uint64_t len, decant_error *err)
+{
+    decant_status rc = flush(p, err);
+
+    while (len && rc == DECANT_OK) {
+        size_t n = (size_t)dcn_min(len, p->job->cut.slot - p->at % p->job->cut.slot);
+        parcel load = {p->out, p->at, {data, n}};
+
+        if ((rc = send(p, &load, err)) || (rc = dcn_crew_wait(p->job->crew, LANE, 0, err)))
+            break;
+        data += n;
+        len -= n;
+        p->base = p->end = p->at += n;
+        rc = progress(p, n, err);
+    }
+    return rc;
+}
+
+/* Wants bytes of a file: read when the slot is full, or the list is. */
+static decant_status want(pouring *p, const dcn_place *place, uint64_t len, decant_error *err)
+{
+    uint64_t at = place->at;
+
+    while (len) {
+        uint8_t *dst;
+        size_t n;
+        decant_status rc = ask_room(p, len, &dst, &n, err);
+
+        if (rc || (p->wanted == p->most && (rc = fetch(p, err))))
+            return rc;
+        p->from[p->wanted] = place->source;
+        p->ranges[p->wanted++] = (dcn_range){at, dst, n};
+        p->at += n;
+        at += n;
+        len -= n;
+    }
+    return DECANT_OK;
+}
+
+static decant_side side_of(const dcn_backing *b)
+{
+    return b->ops->takes_turns ? DECANT_SIDE_CALLER : DECANT_SIDE_INPUT;
+}
+
+/* Bytes that are asked for where they belong: of a provider that fills ranges, each once and in order. */
+static decant_status ask(pouring *p, dcn_backing *b, uint64_t at, uint64_t len, decant_error *err)
+{
+    while (len) {
+        dcn_fetch f = {.at = at};
+        decant_status rc = ask_room(p, len, (uint8_t **)&f.dst, &f.len, err);
+
+        if (rc)
+            return rc;
+        if ((rc = dcn_backing_fetch(b, &f, 1, err)))
+            return blame(p, p->at, side_of(b), rc, err);
+        p->at += f.len;
+        at += f.len;
+        len -= f.len;
+    }
+    return DECANT_OK;
+}
+
+/* The part of an entry's bytes that one backing answers for. It is lent, or else asked for; given back before this returns. */
+static decant_status put_leaf(pouring *p, dcn_backing *b, uint64_t at, uint64_t len, decant_error *err)
+{
+    decant_view view = {0};
+    decant_status rc = dcn_backing_lend(b, at, len, true, &view, err);
+
+    if (rc == DECANT_UNSUPPORTED)
+        return ask(p, b, at, len, err);
+    if (rc)
+        return blame(p, p->at, side_of(b), rc, err);
+    if (len >= p->job->cut.direct && !(p->out->ops->can & DCN_CAN_LEND))
+        rc = put_direct(p, view.data, len, err);
+    else
+        rc = put(p, view.data, len, err);
+    decant_view_release(&view);
+    return rc;
+}
+
+static decant_status put_entry(pouring *p, const dcn_entry *entry, decant_error *err)
+{
+    dcn_backing *b = entry->data.backing;
+    uint64_t at = entry->data.offset, left = entry->data.len;
+
+    while (left) {
+        dcn_place place;
+        uint64_t offset, upto, len;
+        decant_status rc;
+
+        if (dcn_backing_place(b, at, &place)) {
+            len = dcn_min(left, place.upto - at);
+            rc = want(p, &place, len, err);
+        } else {
+            dcn_backing *leaf = dcn_backing_leaf(b, at, &offset, &upto);
+
+            len = dcn_min(left, upto - at);
+            rc = put_leaf(p, leaf, offset, len, err);
+        }
+        if (rc)
+            return rc;
+        at += len;
+        left -= len;
+    }
+    return DECANT_OK;
+}
+
+static decant_status copy(pouring *p, decant_error *err)
+{
+    const dcn_plan *plan = p->plan;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const dcn_piece *piece = &plan->pieces[i];
+        decant_status rc = put(p, NULL, piece->at - p->at, err);
+
+        if (rc)
+            return rc;
+        if (piece->literal) {
+            const dcn_chunk *text = &plan->literals[piece->index];
+
+            rc = put(p, text->data, text->len, err);
+        } else {
+            rc = put_entry(p, &plan->model->entries[piece->index], err);
+        }
+        if (rc)
+            return rc;
+    }
+    return put(p, NULL, plan->total - p->at, err);
+}
+
+/* One plan, all of it written. Of several failures that of the earliest bytes counts: writes, then reads not yet done. */
+static decant_status pour_one(pouring *p, const dcn_plan *plan, dcn_output *out, decant_error *err)
+{
+    decant_status rc, earlier;
+
+    p->plan = plan;
+    p->out = out;
+    p->at = p->base = p->end = 0;
+    if ((rc = copy(p, err)) == DECANT_OK)
+        rc = flush(p, err);
+    if ((earlier = dcn_crew_wait(p->job->crew, LANE, 0, err)) || (earlier = fetch(p, err)))
+        rc = earlier;
+    return rc;
+}
+
+static decant_status prepare(pouring *p, decant_error *err)
+{
+    const dcn_cut *cut = &p->job->cut;
+
+    assert(cut->slot && !(cut->slot & (cut->slot - 1)) && cut->slots && cut->slots < DCN_LANE_DEPTH);
+    p->most = (size_t)dcn_min(cut->slot, WANTED);
+    p->slots = dcn_alloc(cut->slots, sizeof *p->slots);
+    p->ranges = dcn_alloc(p->most, sizeof *p->ranges);
+    p->from = dcn_alloc(p->most, sizeof(dcn_source *));
+    for (size_t i = 0; i < p->job->plans->count; i++)
+        p->total += p->job->plans->items[i].total;
+    return p->slots && p->ranges && p->from ? DECANT_OK : dcn_error_nomem(err);
+}
+
+static void dispose(pouring *p)
+{
+    for (unsigned i = 0; p->slots && i < p->job->cut.slots; i++)
+        dcn_free(&p->slots[i].memory);
+    dcn_free(&p->slots);
+    dcn_free(&p->ranges);
+    dcn_free(&p->from);
+}
+
+decant_status dcn_pour(const dcn_job *job, decant_error *err)
+{
+    pouring p = {.job = job};
+    size_t count = job->plans->count;
+    decant_status rc, unsure = DECANT_OK;
+
+    dcn_crew_reset(job->crew);
+    if ((rc = prepare(&p, err)))
+        goto done;
+    for (size_t i = 0; i < count; i++)
+        if ((rc = dcn_output_begin(job->outputs[i], &job->plans->items[i], err)))
+            goto done;
+    for (size_t i = 0; i < count; i++)
+        if ((rc = pour_one(&p, &job->plans->items[i], job->outputs[i], err)))
+            goto done;
+    for (size_t i = 0; i < count; i++)
+        if ((rc = dcn_output_seal(job->outputs[i], err)))
+            goto done;
+    for (size_t i = 0; i < count; i++) {
+        rc = dcn_output_publish(job->outputs[i], err);
+        if (rc == DECANT_NOT_DURABLE)
+            unsure = rc;
+        else if (rc)
+            goto done;
+    }
+    rc = unsure;
+done:
+    for (size_t i = 0; i < count; i++)
+        dcn_output_abandon(job->outputs[i]); /* does nothing to what is published */
+    dcn_crew_reset(job->crew);
+    dispose(&p);
+    return rc;
+}

@@ -1,0 +1,181 @@
+#include "pour/route.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+
+enum { NAME_MOST = 255 }; /* bytes of a file's name */
+
+/* The route of a source, made if there is none yet. Neighbours come from one source: the last one found is asked first. */
+static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, decant_error *err)
+{
+    if (*last < routes->count && routes->items[*last].source == source)
+        return DECANT_OK;
+    for (*last = 0; *last < routes->count; ++*last)
+        if (routes->items[*last].source == source)
+            return DECANT_OK;
+    if (routes->count == routes->cap) {
+        size_t cap = routes->cap ? 2 * routes->cap : 4;
+        dcn_route *items = dcn_realloc(routes->items, cap, sizeof *items);
+
+        if (!items)
+            return dcn_error_nomem(err);
+        routes->items = items;
+        routes->cap = cap;
+    }
+    routes->items[routes->count++] =
+        (dcn_route){.source = dcn_source_ref(source), .kind = "copy", .reason = "plain save"};
+    return DECANT_OK;
+}
+
+static decant_status collect_span(dcn_routes *routes, const dcn_span *span, size_t *last, decant_error *err)
+{
+    uint64_t at = span->offset, end = span->offset + span->len, offset, upto;
+    dcn_place place;
+    decant_status rc;
+
+    while (at < end) {
+        if (dcn_backing_place(span->backing, at, &place)) {
+            upto = dcn_min(place.upto, end);
+            if ((rc = find_route(routes, place.source, last, err)))
+                return rc;
+            routes->items[*last].bytes += upto - at;
+        } else {
+            dcn_backing_leaf(span->backing, at, &offset, &upto);
+        }
+        at = upto;
+    }
+    return DECANT_OK;
+}
+
+decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err)
+{
+    size_t last = 0;
+
+    for (size_t i = 0; i < plans->count; i++) {
+        const dcn_plan *plan = &plans->items[i];
+
+        for (size_t k = 0; k < plan->count; k++) {
+            decant_status rc;
+
+            if (plan->pieces[k].literal)
+                continue;
+            if ((rc = collect_span(out, &plan->model->entries[plan->pieces[k].index].data, &last, err)))
+                return rc;
+        }
+    }
+    return DECANT_OK;
+}
+
+decant_status dcn_routes_check_sources(const dcn_routes *routes, decant_error *err)
+{
+    for (size_t i = 0; i < routes->count; i++) {
+        decant_status rc = dcn_source_check(routes->items[i].source, err);
+
+        if (rc) {
+            dcn_error_side(err, DECANT_SIDE_INPUT);
+            return rc;
+        }
+    }
+    return DECANT_OK;
+}
+
+/* What is at the name may go. */
+static decant_status check_name(const dcn_routes *routes, const dcn_facts *old, bool replace, decant_error *err)
+{
+    decant_status rc;
+
+    if (old->kind != DCN_KIND_REGULAR && old->kind != DCN_KIND_LINK) {
+        rc = decant_error_set(err, DECANT_EXISTS, "%s is no place for a model",
+                              old->kind == DCN_KIND_FOLDER ? "a folder" : "a device, pipe or socket");
+        dcn_error_hint(err, "name a file");
+        return rc;
+    }
+    if (replace)
+        return DECANT_OK;
+    for (size_t i = 0; i < routes->count; i++) {
+        const dcn_facts *source = dcn_source_facts(routes->items[i].source);
+
+        if (source && dcn_facts_same_file(source, old)) {
+            rc = decant_error_set(err, DECANT_SAME_FILE, "the output is one of the inputs");
+            dcn_error_hint(err, "--force replaces it when the new one is complete");
+            return rc;
+        }
+    }
+    return dcn_output_exists(err);
+}
+
+/* The folder can be written at all. Mode bits count, also for root; the rest shows when the scratch file is made. */
+static decant_status check_folder(dcn_dir *dir, decant_error *err)
+{
+    dcn_facts facts;
+    decant_status rc = dcn_dir_stat(dir, ".", &facts, err);
+
+    if (rc || facts.mode & 0222)
+        return rc;
+    rc = decant_error_set(err, DECANT_DENIED, "the folder is read-only");
+    dcn_error_hint(err, "allow writing to it (chmod u+w), or name another folder");
+    return rc;
+}
+
+static decant_status check_room(dcn_routes *routes, dcn_dir *dir, uint64_t total, decant_error *err)
+{
+    dcn_space space;
+    decant_status rc = dcn_dir_space(dir, &space, err);
+
+    if (rc == DECANT_UNSUPPORTED)
+        return DECANT_OK;
+    if (rc)
+        return rc;
+    routes->free = space.free;
+    if (dcn_ckd_align(&routes->room, total, space.block ? space.block : 1))
+        routes->room = UINT64_MAX;
+    if (total > space.limit) {
+        rc = decant_error_set(err, DECANT_NO_SPACE, "the output passes the limit of a file's size");
+        dcn_error_found(err, "a limit of %" PRIu64 " bytes", space.limit);
+        dcn_error_expected(err, "%" PRIu64, total);
+        dcn_error_hint(err, "raise it with ulimit -f");
+    } else if (routes->room > space.free) {
+        rc = decant_error_set(err, DECANT_NO_SPACE, "no room");
+        dcn_error_found(err, "%" PRIu64 " bytes free in '%s'", space.free, dir->path);
+        dcn_error_expected(err, "%" PRIu64, routes->room);
+        dcn_error_hint(err, "make room for %" PRIu64 " more, or name another folder", routes->room - space.free);
+    }
+    return rc;
+}
+
+decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char *name, bool replace, uint64_t total,
+                                    decant_error *err)
+{
+    dcn_facts old;
+    decant_status rc;
+
+    if (strlen(name) > NAME_MOST) {
+        rc = decant_error_set(err, DECANT_BAD_CALL, "the name is too long");
+        dcn_error_found(err, "%zu bytes", strlen(name));
+        dcn_error_expected(err, "at most %d", NAME_MOST);
+        dcn_error_hint(err, "choose a shorter one");
+        goto done;
+    }
+    rc = dcn_dir_stat(dir, name, &old, err);
+    if (rc == DECANT_OK)
+        rc = check_name(routes, &old, replace, err);
+    else if (rc == DECANT_NOT_FOUND)
+        rc = DECANT_OK;
+    if (rc || (rc = check_folder(dir, err)) || (rc = check_room(routes, dir, total, err)))
+        goto done;
+done:
+    if (rc && rc != DECANT_NOMEM)
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return rc;
+}
+
+void dcn_routes_close(dcn_routes *routes)
+{
+    for (size_t i = 0; i < routes->count; i++)
+        dcn_source_unref(&routes->items[i].source);
+    dcn_free(&routes->items);
+    *routes = (dcn_routes){0};
+}

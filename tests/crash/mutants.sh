@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Shows that the tests bite: each line of mutants.txt breaks the code in one way, and some test must fail of it.
+#
+#     tests/crash/mutants.sh [TEXT]     only those whose description holds TEXT
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+build=build/mutants
+tests=(tests/unit/output/test_file.c tests/unit/pour/test_pour.c tests/unit/pour/test_crew.c tests/fault/test_pour.c
+    tests/crash/test_pour.c tests/memory/test_laziness.c)
+flags=(-std=gnu11 -D_GNU_SOURCE= -O1 -g -w -fsanitize=address,undefined -fno-sanitize-recover=all -Iinclude -Isrc -Itests
+    "-DTEST_DATA=\"$PWD/tests/data\"" "-DTEST_SCRATCH=\"$PWD/$build\"")
+rm -rf "$build"
+mkdir -p "$build"
+
+object() {
+    echo "$build/$(tr / _ <<<"${1%.c}").o"
+}
+
+# link TEST OBJECT...: the program that TEST makes.
+link() {
+    local test=$1
+    shift
+    cc "${flags[@]}" -o "$(object "$test").run" "$(object "$test")" "$@" $(pkg-config --libs cmocka) -lpthread
+}
+
+mapfile -t sources < <(grep -v -x src/base/alloc.c src/sources.list)
+objects=()
+for file in "${sources[@]}" tests/support/*.c "${tests[@]}"; do
+    echo cc "${flags[@]@Q}" -c -o "$(object "$file")" "$file"
+done | xargs -P 2 -d '\n' -I{} bash -c '{}'
+for file in "${sources[@]}" tests/support/*.c; do
+    objects+=("$(object "$file")")
+done
+
+# run OBJECT...: whether every test passes.
+run() {
+    local test
+    for test in "${tests[@]}"; do
+        link "$test" "$@"
+        timeout 120 "$(object "$test").run" >"$build/log" 2>&1 || return 1
+    done
+}
+
+run "${objects[@]}" || {
+    cat "$build/log"
+    echo "mutants: the tests fail without any"
+    exit 1
+}
+
+killed=0 alive=0
+while IFS='|' read -r what file program; do
+    [[ $what == \#* || -z $what || $what != *"${1:-}"* ]] && continue
+    read -r what <<<"$what"
+    read -r file <<<"$file"
+    mutant=$build/mutant.c
+    sed -e "$program" "$file" >"$mutant"
+    if cmp -s "$file" "$mutant"; then
+        echo "mutants: '$what' changes nothing in $file"
+        alive=$((alive + 1))
+        continue
+    fi
+    cc "${flags[@]}" -c -o "$build/mutant.o" "$mutant"
+    if run "${objects[@]/#$(object "$file")/$build/mutant.o}"; then
+        echo "alive   $what"
+        alive=$((alive + 1))
+    else
+        echo "killed  $what"
+        killed=$((killed + 1))
+    fi
+done <tests/crash/mutants.txt
+echo "$killed killed, $alive alive"
+((alive == 0 && killed > 0))
