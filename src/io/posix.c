@@ -497,14 +497,26 @@ static decant_status posix_push(dcn_file *f, uint64_t at, uint64_t len, decant_e
 }
 
 #if defined(__linux__)
+static const char acl[] = "system.posix_acl_access";
+
+/* Not what vouches for the old content, and not an ACL whose group is another one now. */
+static bool comes_along(const char *name, bool same_group)
+{
+    static const char *const about_content[] = {"security.capability", "security.evm", "security.ima"};
+
+    for (size_t i = 0; i < sizeof about_content / sizeof *about_content; i++)
+        if (strcmp(name, about_content[i]) == 0)
+            return false;
+    return same_group || strcmp(name, acl) != 0;
+}
+
 /*
  * Extended attributes; ACLs are among them. An ACL that the folder gave the new file goes if the old one has none. What
  * is refused (security.* needs rights, another file system may have none) is left out.
  */
-static decant_status copy_attributes(int from, int to, decant_error *err)
+static decant_status copy_attributes(int from, int to, bool same_group, decant_error *err)
 {
     enum { NAMES = 1 << 16, VALUE = 1 << 16 }; /* Linux lists and keeps no more */
-    static const char acl[] = "system.posix_acl_access";
     char *names = dcn_alloc(NAMES + VALUE, 1), *value;
     ssize_t names_len, value_len;
 
@@ -515,22 +527,22 @@ static decant_status copy_attributes(int from, int to, decant_error *err)
         fremovexattr(to, acl);
     names_len = flistxattr(from, names, NAMES);
     for (char *name = names; name < names + names_len; name += strlen(name) + 1)
-        if ((value_len = fgetxattr(from, name, value, VALUE)) >= 0)
+        if (comes_along(name, same_group) && (value_len = fgetxattr(from, name, value, VALUE)) >= 0)
             fsetxattr(to, name, value, (size_t)value_len, 0);
     dcn_free(&names);
     return DECANT_OK;
 }
 #elif defined(__APPLE__)
-static decant_status copy_attributes(int from, int to, decant_error *err)
+static decant_status copy_attributes(int from, int to, bool same_group, decant_error *err)
 {
     (void)err;
-    fcopyfile(from, to, NULL, COPYFILE_ACL | COPYFILE_XATTR);
+    fcopyfile(from, to, NULL, same_group ? COPYFILE_ACL | COPYFILE_XATTR : COPYFILE_XATTR);
     return DECANT_OK;
 }
 #else
-static decant_status copy_attributes(int from, int to, decant_error *err)
+static decant_status copy_attributes(int from, int to, bool same_group, decant_error *err)
 {
-    (void)from, (void)to, (void)err;
+    (void)from, (void)to, (void)same_group, (void)err;
     return DECANT_OK;
 }
 #endif
@@ -541,21 +553,23 @@ static decant_status posix_resemble(dcn_file *file, dcn_file *old, decant_error 
     int from = file_of(old)->fd;
     dcn_facts facts;
     uint32_t mode;
+    bool same_group = true;
 
     assert(old->ops == file->ops);
     if (look(from, "", &facts))
         return failed(DCN_DO_RESEMBLE, err);
     f->resembled = true;
 
-    /* the owner first: changing it takes the set-id bits away, which only the old owner's program may have */
+    /* the owner first: changing it takes the set-id bits away, which are for the old owner and group alone */
     mode = facts.mode;
     if (fchown(f->fd, facts.uid, facts.gid)) {
         mode &= 0777;
-        if (fchown(f->fd, (uid_t)-1, facts.gid))
-            mode &= ~(uint32_t)070 | (mode & 07) << 3; /* what was the old group's is nobody's */
+        same_group = fchown(f->fd, (uid_t)-1, facts.gid) == 0;
     }
+    if (!same_group)
+        mode &= ~(uint32_t)070 | (mode & 07) << 3; /* another group may do what all may */
     fchmod(f->fd, (mode_t)mode);
-    return copy_attributes(from, f->fd, err);
+    return copy_attributes(from, f->fd, same_group, err);
 }
 
 static void posix_close(dcn_file *f)

@@ -11,6 +11,7 @@
 
 #include "io/io.h"
 #include "support/alloc.h"
+#include "support/syscalls.h"
 #include "support/test.h"
 
 static decant_error err;
@@ -531,6 +532,27 @@ TEST(posix__a_file_can_be_made_like_the_one_it_replaces)
     dcn_dir_close(&dir);
 }
 
+TEST(posix__what_vouches_for_the_old_content_stays_with_it)
+{
+    static const uint8_t capability[20] = {1, 0, 0, 2}; /* version 2, effective, none */
+    dcn_dir *dir = folder();
+    dcn_file *old, *new = opened(dir, "new", DCN_WRITE | DCN_CREATE_NEW);
+    uint8_t back[64];
+
+    make(dir, "old", "");
+    if (setxattr(path_of("old"), "security.capability", capability, sizeof capability, 0)) {
+        dcn_file_close(&new);
+        dcn_dir_close(&dir);
+        test_skip("may not set capabilities here");
+    }
+    old = opened(dir, "old", DCN_READ);
+    CHECK_OK(dcn_file_resemble(new, old, &err), &err);
+    CHECK_EQ(getxattr(path_of("new"), "security.capability", back, sizeof back), -1);
+    dcn_file_close(&old);
+    dcn_file_close(&new);
+    dcn_dir_close(&dir);
+}
+
 /* Version 2; user::rw- user:1234:rw- group::r-- mask::rw- other::--- */
 static const uint8_t acl[] = {2, 0,    0,    0,    1,    0,    6,    0, 0xff, 0xff, 0xff, 0xff, 2,    0,    6,
                               0, 0xd2, 4,    0,    0,    4,    0,    4, 0,    0xff, 0xff, 0xff, 0xff, 0x10, 0,
@@ -540,11 +562,13 @@ TEST(posix__access_control_lists_come_along)
 {
     dcn_dir *dir = folder();
     dcn_file *old, *new = opened(dir, "new", DCN_WRITE | DCN_CREATE_NEW);
+    dcn_file *other = opened(dir, "other", DCN_WRITE | DCN_CREATE_NEW);
     uint8_t back[128];
 
     make(dir, "old", "");
     if (setxattr(path_of("old"), "system.posix_acl_access", acl, sizeof acl, 0)) {
         dcn_file_close(&new);
+        dcn_file_close(&other);
         dcn_dir_close(&dir);
         test_skip("no access control lists here");
     }
@@ -553,11 +577,18 @@ TEST(posix__access_control_lists_come_along)
     CHECK_EQ(getxattr(path_of("new"), "system.posix_acl_access", back, sizeof back), sizeof acl);
     CHECK_BYTES(back, sizeof acl, acl, sizeof acl);
 
+    syscalls_begin(); /* who cannot give it to the group does not give that group's rights to his own */
+    syscalls_fail("fchown", 2, EPERM);
+    CHECK_OK(dcn_file_resemble(other, old, &err), &err);
+    syscalls_end();
+    CHECK_EQ(getxattr(path_of("other"), "system.posix_acl_access", back, sizeof back), -1);
+
     CHECK_EQ(removexattr(path_of("old"), "system.posix_acl_access"), 0); /* and go if the old file has none */
     CHECK_OK(dcn_file_resemble(new, old, &err), &err);
     CHECK_EQ(getxattr(path_of("new"), "system.posix_acl_access", back, sizeof back), -1);
     dcn_file_close(&old);
     dcn_file_close(&new);
+    dcn_file_close(&other);
     dcn_dir_close(&dir);
 }
 
