@@ -108,6 +108,19 @@ TEST(posix__facts_say_what_a_file_is)
     dcn_dir_close(&dir);
 }
 
+TEST(posix__a_file_has_the_birth_that_the_system_gives_it)
+{
+    dcn_dir *dir = folder();
+    struct statx x;
+    dcn_facts facts;
+
+    make(dir, "a", "");
+    CHECK_EQ(statx(AT_FDCWD, path_of("a"), 0, STATX_BTIME, &x), 0);
+    CHECK_OK(dcn_dir_stat(dir, "a", &facts, &err), &err);
+    CHECK_EQ(facts.birth, x.stx_mask & STATX_BTIME ? x.stx_btime.tv_sec * 1000000000 + x.stx_btime.tv_nsec : 0);
+    dcn_dir_close(&dir);
+}
+
 TEST(posix__a_new_file_has_the_mode_less_the_umask)
 {
     dcn_dir *dir = folder();
