@@ -62,6 +62,8 @@ static void say_folder(script *s)
     say(s, "   list");
     say_status(s, dcn_dir_list(s->dir, collect, seen, NULL));
     say(s, "   %s", seen);
+    CHECK_EQ(dcn_dir_stat(s->dir, ".", &facts, NULL), DECANT_OK);
+    say_facts(s, &facts);
     for (size_t i = 0; i < 5; i++)
         if (dcn_dir_stat(s->dir, names[i], &facts, NULL) == DECANT_OK) {
             say(s, " %s", names[i]);

@@ -443,3 +443,74 @@ TEST(simdisk__many_changes_are_tried_alone_and_missing)
     CHECK_EQ(missing, 12);
     simdisk_free(&disk);
 }
+
+/* Replacing a file the way that is right, or with a step left out or out of place. */
+typedef enum manner { RIGHT, NO_SYNC, NO_FOLDER_SYNC, RENAME_FIRST, IN_PLACE, MANNERS } manner;
+
+static decant_status replace(dcn_io *io, manner how, const char *text)
+{
+    dcn_dir *dir = NULL;
+    dcn_file *file = NULL;
+    const char *name = how == IN_PLACE ? "p" : "t";
+    decant_status rc;
+
+    if ((rc = dcn_io_open_dir(io, ".", &dir, NULL)) ||
+        (rc = dcn_dir_open(dir, name, DCN_WRITE | DCN_CREATE | DCN_TRUNCATE, 0666, &file, NULL)) ||
+        (rc = dcn_file_write(file, 0, &(dcn_chunk){text, strlen(text)}, 1, NULL)))
+        goto done;
+    if (how == RENAME_FIRST && (rc = dcn_dir_rename(dir, "t", "p", 0, NULL)))
+        goto done;
+    if (how != NO_SYNC && (rc = dcn_file_sync(file, NULL)))
+        goto done;
+    if (how != RENAME_FIRST && how != IN_PLACE && (rc = dcn_dir_rename(dir, "t", "p", 0, NULL)))
+        goto done;
+    if (how != NO_FOLDER_SYNC)
+        rc = dcn_dir_sync(dir, NULL);
+done:
+    dcn_file_close(&file);
+    dcn_dir_close(&dir);
+    return rc;
+}
+
+/* States after which "p" is neither old nor new, or old although the save has succeeded. */
+static size_t count_losses(manner how)
+{
+    char old[1500], new[1700];
+    size_t losses = 0;
+    decant_status rc = DECANT_IO;
+
+    memset(old, 'o', sizeof old);
+    memset(new, 'n', sizeof new);
+    old[sizeof old - 1] = new[sizeof new - 1] = '\0';
+    for (size_t n = 0; rc; n++) {
+        simdisk *disk = simdisk_new();
+        gates g;
+
+        simdisk_put_text(disk, "p", old);
+        gates_up(&g, &disk->io);
+        gates_crash(&g, n);
+        rc = replace(&disk->io, how, new);
+        gates_down(&g);
+        for (size_t k = 0; k < simdisk_crash_count(disk); k++) {
+            simdisk *after = simdisk_clone(disk);
+            size_t len = 0;
+            const uint8_t *data;
+
+            simdisk_crash_nth(after, k, n);
+            data = simdisk_get(after, "p", &len);
+            losses += !(data && len == strlen(new) && memcmp(data, new, len) == 0) &&
+                      !(rc && data && len == strlen(old) && memcmp(data, old, len) == 0);
+            simdisk_free(&after);
+        }
+        simdisk_free(&disk);
+    }
+    return losses;
+}
+
+TEST(simdisk__finds_what_is_wrong_with_a_save_and_nothing_with_a_right_one)
+{
+    CHECK_EQ(count_losses(RIGHT), 0);
+    for (manner how = NO_SYNC; how < MANNERS; how++)
+        if (count_losses(how) == 0)
+            test_fail(__FILE__, __LINE__, "manner %d loses nothing", (int)how);
+}
