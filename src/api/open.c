@@ -1,0 +1,141 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "api/env.h"
+#include "base/alloc.h"
+#include "format/format.h"
+
+/* A failure to open is the input's. */
+static decant_status blame(const char *name, decant_status rc, decant_error *err)
+{
+    if (rc) {
+        dcn_error_path(err, name);
+        if (rc != DECANT_NOMEM)
+            dcn_error_side(err, DECANT_SIDE_INPUT);
+    }
+    return rc;
+}
+
+static decant_status open_bytes(decant_bytes *bytes, const char *name, const decant_open_options *options,
+                                decant_model **out, decant_error *err)
+{
+    decant_open_options own = {0};
+    dcn_input in = {.bytes = bytes, .name = name};
+    const dcn_format *format = NULL;
+    dcn_limits limits;
+
+    dcn_options_take(&own, sizeof own, options);
+    limits = dcn_limits_of(own.allow & DECANT_ALLOW_LIMITS);
+    if (own.format && !(format = dcn_format_named(own.format)))
+        return decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", own.format);
+    return dcn_format_open(&in, format, &limits, own.lenient, out, err);
+}
+
+/* Takes over the source. */
+static decant_status open_source(dcn_source *source, uint64_t offset, uint64_t len, const char *name,
+                                 const decant_open_options *options, decant_model **out, decant_error *err)
+{
+    decant_bytes *bytes = NULL, *part = NULL;
+    uint64_t size = dcn_source_size(source);
+    decant_status rc;
+
+    if ((rc = dcn_bytes_from_source(source, &bytes, err))) {
+        dcn_source_unref(&source);
+        goto done;
+    }
+    if (offset > size || len > size - offset) {
+        rc = decant_error_set(err, DECANT_TRUNCATED, "the range does not lie in the file");
+        dcn_error_found(err, "%llu bytes", (unsigned long long)size);
+        goto done;
+    }
+    if ((rc = decant_bytes_slice(bytes, offset, len ? len : size - offset, &part, err)))
+        goto done;
+    rc = open_bytes(part, name, options, out, err);
+done:
+    decant_bytes_unref(&part);
+    decant_bytes_unref(&bytes);
+    return rc;
+}
+
+decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
+                       decant_error *err)
+{
+    dcn_source *source = NULL;
+    decant_status rc = dcn_source_open(env->io, path, &source, err);
+
+    return blame(path, rc ? rc : open_source(source, 0, 0, path, options, out, err), err);
+}
+
+decant_status decant_open(const char *path, const decant_open_options *options, decant_model **out, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+
+    return dcn_open(&env, path, options, out, err);
+}
+
+decant_status decant_open_fd(int fd, uint64_t offset, uint64_t len, const decant_open_options *options,
+                             decant_model **out, decant_error *err)
+{
+    dcn_file *file = NULL;
+    dcn_source *source = NULL;
+    decant_status rc;
+    char name[32];
+
+    snprintf(name, sizeof name, "descriptor %d", fd);
+    if ((rc = dcn_file_from_fd(fd, &file, err)) || (rc = dcn_source_from_file(&file, &source, err)))
+        goto done;
+    rc = open_source(source, offset, len, name, options, out, err);
+done:
+    dcn_file_close(&file);
+    return blame(name, rc, err);
+}
+
+decant_status decant_open_bytes(decant_bytes *bytes, const char *name, const decant_open_options *options,
+                                decant_model **out, decant_error *err)
+{
+    return blame(name, open_bytes(bytes, name, options, out, err), err);
+}
+
+/* A reader whose release is the caller's matter until opening has succeeded. */
+typedef struct guest {
+    decant_reader reader;
+    bool ours;
+} guest;
+
+static decant_status read_guest(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *err)
+{
+    guest *g = ctx;
+
+    return g->reader.read(g->reader.ctx, offset, dst, len, err);
+}
+
+static void release_guest(void *ctx)
+{
+    guest *g = ctx;
+
+    if (g->ours && g->reader.release)
+        g->reader.release(g->reader.ctx);
+    dcn_free(&g);
+}
+
+decant_status decant_open_reader(const decant_reader *reader, const char *name, const decant_open_options *options,
+                                 decant_model **out, decant_error *err)
+{
+    guest *g = dcn_alloc(1, sizeof *g);
+    dcn_source *source = NULL;
+    decant_reader through = {sizeof through, reader->len, read_guest, release_guest, g};
+    decant_status rc;
+
+    if (!g)
+        return dcn_error_nomem(err);
+    g->reader = *reader;
+    if ((rc = dcn_source_from_reader(&through, name, &source, err))) {
+        dcn_free(&g);
+        return rc;
+    }
+    /* a reference of our own: a model without tensors keeps none, and the guest would be gone */
+    rc = open_source(dcn_source_ref(source), 0, 0, name, options, out, err);
+    g->ours = rc == DECANT_OK;
+    dcn_source_unref(&source);
+    return blame(name, rc, err);
+}

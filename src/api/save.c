@@ -1,0 +1,388 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "api/report.h"
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "format/format.h"
+
+/* A save under way. */
+typedef struct saving {
+    const dcn_env *env;
+    const decant_model *model;
+    const dcn_target *target;
+    decant_save_options options;
+    const dcn_format *format;
+    char *path; /* of a file, with its extension */
+    dcn_dir *dir;
+    char *name;
+    dcn_plans plans;
+    dcn_routes routes;
+    dcn_source **sources; /* those of the routes */
+    dcn_output *output;
+} saving;
+
+static bool is_file(const saving *s)
+{
+    return s->target->path != NULL;
+}
+
+/* "burnpack, safetensors": what can be written. */
+static void list_formats(char *out, size_t size)
+{
+    size_t used = 0;
+    const dcn_format *format;
+
+    out[0] = '\0';
+    for (size_t i = 0; (format = dcn_format_at(i)) && used < size; i++)
+        if (format->emit)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", format->name);
+}
+
+static decant_status choose_format(saving *s, decant_error *err)
+{
+    const char *wanted = s->options.format;
+    char known[128];
+    decant_status rc = DECANT_OK;
+
+    s->format = wanted ? dcn_format_named(wanted) : is_file(s) ? dcn_format_for_path(s->target->path) : NULL;
+    if (!s->format && wanted)
+        rc = decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", wanted);
+    else if (!s->format)
+        rc = decant_error_set(err, DECANT_UNSUPPORTED, "%s does not say which format is wanted",
+                              is_file(s) ? "the extension" : "this output");
+    else if (!s->format->emit)
+        rc = decant_error_set(err, DECANT_UNSUPPORTED, "%s is read, not written", s->format->name);
+    if (rc) {
+        list_formats(known, sizeof known);
+        dcn_error_hint(err, "name one of %s", known);
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    }
+    return rc;
+}
+
+/*
+ * Where an extension is to be put: burn-pack's rule (0.23.0-pre.1, src/writer.rs, after Rust's Path). ".hidden" has none,
+ * "v1.0" and "model." have one; slashes and "/." at the end go. NULL: it has one, or no last component to take one.
+ */
+static const char *bare_end(const char *path)
+{
+    const char *end = path + strlen(path), *last;
+
+    while (end - path > 1 && (end[-1] == '/' || (end[-1] == '.' && end[-2] == '/')))
+        end--;
+    for (last = end; last > path && last[-1] != '/'; last--)
+        ;
+    if (last == end || (end - last == 1 && *last == '.') || memchr(last + 1, '.', (size_t)(end - last - 1)))
+        return NULL;
+    return end;
+}
+
+static decant_status choose_path(saving *s, decant_error *err)
+{
+    const char *path = s->target->path, *end = s->options.append_extension ? bare_end(path) : NULL;
+    dcn_buf out = {0};
+    decant_status rc;
+
+    dcn_buf_put(&out, path, end ? (size_t)(end - path) : strlen(path));
+    if (end) {
+        dcn_buf_byte(&out, '.');
+        dcn_buf_text(&out, s->format->extensions[0]);
+    }
+    dcn_buf_byte(&out, '\0');
+    if ((rc = dcn_buf_check(&out, err)))
+        dcn_buf_close(&out);
+    else
+        s->path = (char *)out.data;
+    return rc;
+}
+
+static decant_status emit(saving *s, decant_error *err)
+{
+    const char *from = s->model->format;
+    dcn_layout how = {
+        .allow = s->options.allow,
+        .loaders_format = from && strcmp(from, s->format->name) != 0,
+    };
+    decant_status rc;
+
+    if ((rc = dcn_plan_check_model(s->model, err)) || (rc = s->format->emit(s->model, &how, &s->plans, err)))
+        return rc;
+    return dcn_plans_check_losses(&s->plans, s->format->name, s->options.allow, err);
+}
+
+/* How many characters must change, come or go to make one name of the other; LONGEST + 1 where one is too long to say. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    size_t row[LONGEST + 1], a_len = strlen(a), b_len = strlen(b);
+
+    if (a_len > LONGEST || b_len > LONGEST)
+        return LONGEST + 1;
+    for (size_t k = 0; k <= b_len; k++)
+        row[k] = k;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t k = 1; k <= b_len; k++) {
+            size_t change = corner + (a[i - 1] != b[k - 1]);
+
+            corner = row[k];
+            row[k] = (size_t)dcn_min(change, dcn_min(row[k - 1], row[k]) + 1);
+        }
+    }
+    return row[b_len];
+}
+
+typedef struct guess {
+    const char *wanted;
+    char best[64];
+    size_t distance;
+} guess;
+
+static int compare_name(void *ctx, const char *name)
+{
+    guess *g = ctx;
+    size_t d = distance(name, g->wanted);
+
+    if (d < g->distance) {
+        g->distance = d;
+        strcpy(g->best, name);
+    }
+    return 0;
+}
+
+/* There is no such folder: one beside it may have been meant. Not being able to look is no failure of its own. */
+static decant_status miss_folder(dcn_io *io, const char *folder, decant_error *err)
+{
+    enum { CLOSE = 3 };
+    guess g = {.distance = CLOSE};
+    dcn_dir *parent = NULL;
+    char *name = NULL;
+
+    decant_error_set(err, DECANT_NOT_FOUND, "there is no folder '%s'", folder);
+    if (dcn_io_split(io, folder, &parent, &name, NULL) == DECANT_OK) {
+        g.wanted = name;
+        dcn_dir_list(parent, compare_name, &g, NULL);
+    }
+    if (g.best[0])
+        dcn_error_hint(err, "did you mean '%s'?", g.best);
+    else
+        dcn_error_hint(err, "make it first");
+    dcn_dir_close(&parent);
+    dcn_free(&name);
+    return DECANT_NOT_FOUND;
+}
+
+/* The folder that the output is to lie in. */
+static decant_status open_folder(saving *s, decant_error *err)
+{
+    const char *slash = strrchr(s->path, '/');
+    char *folder;
+    decant_status rc = dcn_io_split(s->env->io, s->path, &s->dir, &s->name, err);
+
+    if (rc == DECANT_NOT_FOUND && slash && slash > s->path &&
+        (folder = dcn_strndup(s->path, (size_t)(slash - s->path)))) {
+        rc = miss_folder(s->env->io, folder, err);
+        dcn_free(&folder);
+    }
+    if (rc && rc != DECANT_NOMEM)
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return rc;
+}
+
+/* All that can be refused before the first byte. */
+static decant_status plan(saving *s, decant_error *err)
+{
+    decant_status rc;
+
+    if ((rc = choose_format(s, err)) || (is_file(s) && (rc = choose_path(s, err))) || (rc = emit(s, err)) ||
+        (is_file(s) && (rc = open_folder(s, err))) || (rc = dcn_routes_collect(&s->plans, &s->routes, err)) ||
+        (rc = dcn_routes_check_sources(&s->routes, err)))
+        return rc;
+    return s->target->kind == DCN_TO_FILE
+               ? dcn_routes_check_file(&s->routes, s->dir, s->name, s->options.replace, s->plans.items[0].total, err)
+               : DECANT_OK;
+}
+
+static decant_status create_in_place(saving *s, decant_error *err)
+{
+    s->sources = dcn_alloc(s->routes.count, sizeof *s->sources);
+    if (!s->sources)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < s->routes.count; i++)
+        s->sources[i] = s->routes.items[i].source;
+    return dcn_output_in_place(&s->dir, s->name, s->options.replace, s->sources, s->routes.count, &s->output, err);
+}
+
+static decant_status create_output(saving *s, decant_error *err)
+{
+    const dcn_target *t = s->target;
+
+    switch (t->kind) {
+    case DCN_TO_FILE:
+        return dcn_output_file(&s->dir, s->name, s->options.replace, &s->output, err);
+    case DCN_TO_FILE_IN_PLACE:
+        return create_in_place(s, err);
+    case DCN_TO_MEMORY:
+        return dcn_output_memory(t->dst, t->len, &s->output, err);
+    case DCN_TO_NEW:
+        return dcn_output_new(&s->output, err);
+    case DCN_TO_STREAM:
+        return dcn_output_stream(t->stream.write, t->stream.ctx, &s->output, err);
+    case DCN_TO_NOWHERE:
+        break;
+    }
+    return dcn_output_sink(&s->output, err);
+}
+
+static decant_status pour(saving *s, decant_error *err)
+{
+    dcn_crew *crew = NULL;
+    dcn_job job = {
+        .plans = &s->plans,
+        .cut = s->env->cut,
+        .progress = s->options.progress,
+        .progress_ctx = s->options.progress_ctx,
+    };
+    decant_status rc = s->env->crew_seed ? dcn_crew_seeded(s->env->crew_seed, &crew, err) : dcn_crew_inline(&crew, err);
+
+    if (rc || (rc = create_output(s, err)))
+        goto done;
+    job.crew = crew;
+    job.outputs = &s->output;
+    if ((rc = dcn_pour(&job, err)) == DECANT_OK && s->target->kind == DCN_TO_NEW)
+        rc = dcn_output_new_take(s->output, s->target->bytes, err);
+done:
+    dcn_crew_close(&crew);
+    return rc;
+}
+
+/* The caller knows his path; that of a scratch file says nothing to him. */
+static void name_output(const saving *s, decant_error *err)
+{
+    if (s->path && err->side == DECANT_SIDE_OUTPUT) {
+        err->path[0] = '\0';
+        dcn_error_path(err, s->path);
+    }
+}
+
+static void finish(saving *s)
+{
+    dcn_output_close(&s->output);
+    dcn_free(&s->sources);
+    dcn_routes_close(&s->routes);
+    dcn_plans_close(&s->plans);
+    dcn_free(&s->name);
+    dcn_dir_close(&s->dir);
+    dcn_free(&s->path);
+}
+
+decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_target *target,
+                       const decant_save_options *options, bool plan_only, decant_report **report, decant_error *err)
+{
+    saving s = {.env = env, .model = model, .target = target};
+    decant_report *made = NULL;
+    /* of its own, since what succeeds in a second way leaves none behind, and labels need one */
+    decant_error failure = {.offset = DECANT_NO_OFFSET};
+    decant_status rc;
+
+    dcn_options_take(&s.options, sizeof s.options, options);
+    if ((rc = plan(&s, &failure)))
+        goto done;
+    if (report && (rc = dcn_report_create(&s.plans, &s.routes, &env->cut, s.path, s.format->name, &made, &failure)))
+        goto done;
+    if (!plan_only)
+        rc = pour(&s, &failure);
+done:
+    if (made && s.output)
+        dcn_report_outcome(made, s.output);
+    if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE)) {
+        *report = made;
+        made = NULL;
+    }
+    if (rc) {
+        name_output(&s, &failure);
+        if (err)
+            *err = failure;
+    }
+    decant_report_close(&made);
+    finish(&s);
+    return rc;
+}
+
+decant_status decant_plan(const decant_model *model, const char *path, const decant_save_options *options,
+                          decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = path ? DCN_TO_FILE : DCN_TO_NOWHERE, .path = path};
+
+    return dcn_save(&env, model, &target, options, true, report, err);
+}
+
+decant_status decant_save(const decant_model *model, const char *path, const decant_save_options *options,
+                          decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = DCN_TO_FILE, .path = path};
+
+    return dcn_save(&env, model, &target, options, false, report, err);
+}
+
+decant_status decant_save_in_place(const decant_model *model, const char *path, const decant_save_options *options,
+                                   decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = DCN_TO_FILE_IN_PLACE, .path = path};
+
+    return dcn_save(&env, model, &target, options, false, report, err);
+}
+
+decant_status decant_save_into(const decant_model *model, void *dst, size_t len, size_t *written,
+                               const decant_save_options *options, decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = DCN_TO_MEMORY, .dst = dst, .len = len};
+    decant_report *own = NULL;
+    decant_status rc = dcn_save(&env, model, &target, options, false, &own, err);
+
+    if (rc == DECANT_OK && written)
+        *written = (size_t)decant_report_size(own);
+    if (rc == DECANT_OK && report) {
+        *report = own;
+        own = NULL;
+    }
+    decant_report_close(&own);
+    return rc;
+}
+
+decant_status decant_save_new(const decant_model *model, decant_bytes **out, const decant_save_options *options,
+                              decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = DCN_TO_NEW, .bytes = out};
+
+    return dcn_save(&env, model, &target, options, false, report, err);
+}
+
+decant_status decant_save_stream(const decant_model *model, const decant_stream *stream,
+                                 const decant_save_options *options, decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = DCN_TO_STREAM, .stream = *stream};
+
+    return dcn_save(&env, model, &target, options, false, report, err);
+}
+
+decant_status decant_size(const decant_model *model, const decant_save_options *options, uint64_t *size,
+                          decant_error *err)
+{
+    decant_report *report = NULL;
+    decant_status rc = decant_plan(model, NULL, options, &report, err);
+
+    if (rc == DECANT_OK)
+        *size = decant_report_size(report);
+    decant_report_close(&report);
+    return rc;
+}
