@@ -46,6 +46,13 @@ bool dcn_utf8_valid(const void *data, size_t len)
     return true;
 }
 
+int dcn_text_compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+    return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
 size_t dcn_utf8_cut(const char *text, size_t len, size_t max)
 {
     size_t cut = len < max ? len : max;

@@ -11,6 +11,9 @@
 /* Whether all of it is well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). NUL is a character. */
 bool dcn_utf8_valid(const void *data, size_t len);
 
+/* The order of bytes, which is that of code points: as memcmp; of two that begin alike the shorter is first. */
+int dcn_text_compare(const char *a, size_t a_len, const char *b, size_t b_len);
+
 /* The length of the longest prefix of at most `max` bytes that does not cut a character. */
 size_t dcn_utf8_cut(const char *text, size_t len, size_t max);
 

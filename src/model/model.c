@@ -278,13 +278,6 @@ decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_
 
 /* --- order ------------------------------------------------------------------------------------------------------- */
 
-static int by_text(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-    return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 static int by_place(const void *a, const void *b)
 {
     const dcn_entry *x = a, *y = b;
@@ -293,13 +286,15 @@ static int by_place(const void *a, const void *b)
         return (uintptr_t)x->data.backing < (uintptr_t)y->data.backing ? -1 : 1;
     if (x->data.offset != y->data.offset)
         return x->data.offset < y->data.offset ? -1 : 1;
-    return by_text(x->name, x->name_len, y->name, y->name_len);
+    if (!x->data.len != !y->data.len)
+        return x->data.len ? 1 : -1; /* an empty one stood in front of what begins where it does */
+    return dcn_text_compare(x->name, x->name_len, y->name, y->name_len);
 }
 
 static int by_key(const void *a, const void *b)
 {
     const dcn_value *x = a, *y = b;
-    int order = by_text(x->key, x->key_len, y->key, y->key_len);
+    int order = dcn_text_compare(x->key, x->key_len, y->key, y->key_len);
 
     return order ? order : is_text(&y->value) - is_text(&x->value);
 }

@@ -120,8 +120,8 @@ decant_status dcn_model_reserve(decant_model *model, size_t count, decant_error 
 bool dcn_model_find(const decant_model *model, const char *name, size_t name_len, size_t *index);
 
 /*
- * Sorts the entries by the place of their data (offset in their backing, then name) and the values by key, and
- * makes both findable again: the last step of every index. Costs little where they are in order.
+ * Sorts the entries by the place of their data (offset in their backing, empty ones first, then name) and the values by
+ * key, and makes both findable again: the last step of every index. Costs little where they are in order.
  */
 void dcn_model_sort(decant_model *model);
 
