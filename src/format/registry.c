@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "format/format.h"
 
-static const dcn_format *const formats[] = {&dcn_safetensors};
+static const dcn_format *const formats[] = {&dcn_burnpack, &dcn_safetensors};
 
 const dcn_format *dcn_format_at(size_t index)
 {

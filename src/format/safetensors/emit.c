@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -7,7 +6,9 @@
 #include "base/dtype.h"
 #include "base/endian.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "codec/json.h"
+#include "format/loss.h"
 #include "format/safetensors/layout.h"
 
 enum {
@@ -29,55 +30,22 @@ static int rank_of(unsigned dtype)
 
 /* --- what is lost ------------------------------------------------------------------------------------------------ */
 
-/* Things of one kind, counted; the first gives its name. */
-typedef struct tally {
-    uint64_t count;
-    const dcn_entry *first;
-} tally;
-
-static void count_one(tally *t, const dcn_entry *entry)
+static bool has_place(decant_dtype dtype)
 {
-    if (t->count++ == 0)
-        t->first = entry;
-}
-
-static void lose(dcn_plans *plans, const tally *t, const char *what)
-{
-    if (t->count)
-        dcn_plans_lose(plans, t->count, what, t->first ? t->first->name : NULL, t->first ? t->first->name_len : 0);
-}
-
-/* Tensors whose dtype has no place, per dtype. True if there are any: nothing allows dropping those. */
-static bool lose_dtypes(const decant_model *model, dcn_plans *plans)
-{
-    bool any = false;
-
-    for (unsigned dtype = 0; dtype < dcn_dtype_count(); dtype++) {
-        tally t = {0};
-        char what[64];
-
-        if (rank_of(dtype) != NO_RANK)
-            continue;
-        for (size_t i = 0; i < model->count; i++)
-            if (model->entries[i].dtype == dtype)
-                count_one(&t, &model->entries[i]);
-        snprintf(what, sizeof what, "%s tensor", decant_dtype_name((decant_dtype)dtype));
-        lose(plans, &t, what);
-        any = any || t.count;
-    }
-    return any;
+    return rank_of(dtype) != NO_RANK;
 }
 
 static void lose_ids_and_scalars(const decant_model *model, dcn_plans *plans)
 {
-    tally ids = {0};
+    const dcn_entry *entry = NULL;
     const dcn_value *scalar = NULL;
-    uint64_t scalars = 0;
+    uint64_t ids = 0, scalars = 0;
 
     for (size_t i = 0; i < model->count; i++)
-        if (model->entries[i].has_id)
-            count_one(&ids, &model->entries[i]);
-    lose(plans, &ids, "param id");
+        if (model->entries[i].has_id && ids++ == 0)
+            entry = &model->entries[i];
+    if (ids)
+        dcn_plans_lose(plans, ids, "param id", entry->name, entry->name_len);
     for (size_t i = 0; i < model->value_count; i++)
         if (model->values[i].value.type != DECANT_VALUE_TEXT && scalars++ == 0)
             scalar = &model->values[i];
@@ -85,44 +53,15 @@ static void lose_ids_and_scalars(const decant_model *model, dcn_plans *plans)
         dcn_plans_lose(plans, scalars, "scalar", scalar->key, scalar->key_len);
 }
 
-/* Extras of other formats, except on tensors that are lost with all they have. */
-static void lose_extras(const decant_model *model, dcn_plans *plans)
-{
-    struct {
-        const dcn_extra_ops *ops;
-        tally tally;
-    } kinds[KINDS] = {{0}};
-    size_t count = 0;
-
-    if (model->extra && model->extra->ops != &dcn_st_empty_metadata)
-        dcn_plans_lose(plans, 1, model->extra->ops->what, NULL, 0);
-    for (size_t i = 0; i < model->count; i++) {
-        const dcn_entry *e = &model->entries[i];
-        size_t kind = 0;
-
-        if (!e->extra || rank_of(e->dtype) == NO_RANK)
-            continue;
-        while (kind < count && kinds[kind].ops != e->extra->ops)
-            kind++;
-        if (kind == count && count < KINDS)
-            kinds[count++].ops = e->extra->ops;
-        count_one(&kinds[kind < KINDS ? kind : KINDS - 1].tally, e);
-    }
-    for (size_t kind = 0; kind < count; kind++)
-        lose(plans, &kinds[kind].tally, kinds[kind].ops->what);
-}
-
 static decant_status check_losses(const decant_model *model, const dcn_layout *how, dcn_plans *plans, decant_error *err)
 {
-    bool dtypes = lose_dtypes(model, plans);
+    bool dtypes = dcn_lose_dtypes(model, has_place, plans);
     size_t reserved;
     decant_status rc;
 
     lose_ids_and_scalars(model, plans);
-    lose_extras(model, plans);
-    rc = dcn_plans_check_losses(plans, "safetensors", dtypes ? 0 : how->allow, err);
-    if (rc && dtypes)
-        dcn_error_hint(err, "leave these tensors out, or choose a format that has their dtype");
+    dcn_lose_extras(model, dcn_safetensors.name, has_place, plans);
+    rc = dcn_check_losses(plans, dcn_safetensors.name, dtypes, how->allow, err);
     if (!rc && dcn_model_find(model, DCN_ST_METADATA, strlen(DCN_ST_METADATA), &reserved)) {
         rc = decant_error_set(err, DECANT_LOSS, "safetensors keeps this name for its metadata");
         dcn_error_hint(err, "rename the tensor");
@@ -133,27 +72,20 @@ static decant_status check_losses(const decant_model *model, const dcn_layout *h
 
 /* --- order ------------------------------------------------------------------------------------------------------- */
 
-static int compare_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-    return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 static int by_dtype_and_name(const void *a, const void *b)
 {
     const dcn_entry *x = *(const dcn_entry *const *)a, *y = *(const dcn_entry *const *)b;
 
     if (x->dtype != y->dtype)
         return rank_of(y->dtype) - rank_of(x->dtype);
-    return compare_bytes(x->name, x->name_len, y->name, y->name_len);
+    return dcn_text_compare(x->name, x->name_len, y->name, y->name_len);
 }
 
 static int by_key(const void *a, const void *b)
 {
     const dcn_value *x = *(const dcn_value *const *)a, *y = *(const dcn_value *const *)b;
 
-    return compare_bytes(x->key, x->key_len, y->key, y->key_len);
+    return dcn_text_compare(x->key, x->key_len, y->key, y->key_len);
 }
 
 /* The tensors in the order of the output. NULL without memory. */
@@ -214,7 +146,7 @@ static decant_status put_metadata(dcn_buf *buf, const decant_model *model, bool 
     for (size_t i = 0; i < count; i++) {
         const dcn_value *value = texts[i];
 
-        if (add_format && compare_bytes(value->key, value->key_len, format, sizeof format - 1) > 0) {
+        if (add_format && dcn_text_compare(value->key, value->key_len, format, sizeof format - 1) > 0) {
             put_pair(buf, &first, format, sizeof format - 1, "pt", 2);
             add_format = false;
         }

@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/endian.h"
 #include "codec/json.h"
+#include "format/limit.h"
 #include "format/safetensors/layout.h"
 
 /* What leniency let pass, counted: it is told, never silent. */
@@ -33,16 +34,6 @@ typedef struct header {
 static bool is(dcn_chunk text, const char *wanted)
 {
     return text.len == strlen(wanted) && memcmp(text.data, wanted, text.len) == 0;
-}
-
-/* The error of a limit, by its name. */
-static decant_status past_limit(header *h, const char *what, uint64_t found, uint64_t limit)
-{
-    decant_error_set(h->err, DECANT_LIMIT, "%s is past a limit of decant's", what);
-    dcn_error_found(h->err, "%" PRIu64, found);
-    dcn_error_expected(h->err, "at most %" PRIu64, limit);
-    dcn_error_hint(h->err, "allow DECANT_ALLOW_LIMITS (--allow limits) to lift it");
-    return DECANT_LIMIT;
 }
 
 /* --- metadata ---------------------------------------------------------------------------------------------------- */
@@ -83,10 +74,10 @@ static decant_status read_metadata(header *h)
         size_t count = model->value_count;
 
         if (count == h->limits->values)
-            return past_limit(h, "the number of metadata entries", (uint64_t)count + 1, h->limits->values);
+            return dcn_past_limit("the number of metadata entries", (uint64_t)count + 1, h->limits->values, h->err);
         if (key.len > h->limits->value || text.len > h->limits->value)
-            return past_limit(h, "the length of a metadata entry", key.len > text.len ? key.len : text.len,
-                              h->limits->value);
+            return dcn_past_limit("the length of a metadata entry", key.len > text.len ? key.len : text.len,
+                                  h->limits->value, h->err);
         if ((rc = dcn_model_set(model, key.data, key.len, &value, h->lenient, h->err)))
             return rc;
         h->odd.repeated += model->value_count == count;
@@ -126,7 +117,7 @@ static decant_status read_shape(header *h, dcn_draft *draft)
         return h->json.status;
     while (dcn_json_item(&h->json) && dcn_json_u64(&h->json, &extent)) {
         if (draft->rank == h->limits->rank)
-            return past_limit(h, "the rank", (uint64_t)draft->rank + 1, h->limits->rank);
+            return dcn_past_limit("the rank", (uint64_t)draft->rank + 1, h->limits->rank, h->err);
         dcn_buf_put(&h->shape, &extent, sizeof extent);
         draft->rank++;
     }
@@ -239,9 +230,9 @@ static decant_status read_tensor(header *h, dcn_chunk name)
     decant_status rc;
 
     if (h->model->count == h->limits->tensors)
-        return past_limit(h, "the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors);
+        return dcn_past_limit("the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors, h->err);
     if (name.len > h->limits->name)
-        return past_limit(h, "the length of its name", name.len, h->limits->name);
+        return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
     if ((rc = read_fields(h, &draft, &begin, &end)) || (rc = check_claims(h, &draft, begin, end)))
         return rc;
     draft.data = (dcn_span){h->bytes, h->data + begin, end - begin};
@@ -411,7 +402,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool le
         return DECANT_TRUNCATED;
     }
     if (len > limits->header)
-        return past_limit(&h, "the length of the header", len, limits->header);
+        return dcn_past_limit("the length of the header", len, limits->header, err);
     h.data = DCN_ST_PREFIX + len;
 
     text = dcn_alloc((size_t)len, 1);

@@ -1,0 +1,413 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/endian.h"
+#include "base/sort.h"
+#include "base/text.h"
+#include "codec/cbor.h"
+#include "format/burnpack/layout.h"
+#include "format/burnpack/quant.h"
+#include "format/loss.h"
+
+enum { HELD = 4096 }; /* the front that is written last: one page, which has the magic */
+
+/* --- the limits of Burn's reader ---------------------------------------------------------------------------------- */
+
+static const struct {
+    uint64_t most;
+    const char *before, *after; /* around the number that passes it */
+    const char *otherwise;      /* what changes it */
+    const char *opener;         /* what is said of a file that passes it */
+} limits[] = {
+    {104857600, "", " bytes of metadata", "", "Burn: no more than 100 MiB of metadata"},
+    {100000, "", " tensors", "", "Burn: no more than 100,000 tensors"},
+    {10737418240, "a tensor of ", " bytes", " unless told otherwise",
+     "Burn: not before its limit of 10 GiB a tensor is raised"},
+    {536870912000, "", " bytes", " unless told otherwise", "Burn: not before its limit of 500 GiB is raised"},
+};
+
+enum { NO_LIMIT = sizeof limits / sizeof *limits };
+
+/* The first limit that is passed, and by what. */
+static size_t past_limit(const dcn_bpk_sizes *sizes, uint64_t *found)
+{
+    const uint64_t all[NO_LIMIT] = {sizes->metadata, sizes->tensors, sizes->largest, sizes->total};
+    size_t i = 0;
+
+    while (i < NO_LIMIT && all[i] <= limits[i].most)
+        i++;
+    *found = i < NO_LIMIT ? all[i] : 0;
+    return i;
+}
+
+const char *dcn_bpk_opener(const dcn_bpk_sizes *sizes)
+{
+    uint64_t found;
+    size_t i = past_limit(sizes, &found);
+
+    return i < NO_LIMIT ? limits[i].opener : "Burn";
+}
+
+/* "1,234,567" */
+static void group_digits(char *out, size_t size, uint64_t number)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    size_t used = 0;
+
+    for (int i = 0; i < len && used + 2 < size; i++) {
+        if (i && (len - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = '\0';
+}
+
+static decant_status check_limits(const dcn_bpk_sizes *sizes, unsigned allow, decant_error *err)
+{
+    char number[32], most[32];
+    uint64_t found;
+    size_t i = past_limit(sizes, &found);
+
+    if (i == NO_LIMIT || (allow & DECANT_ALLOW_LIMITS))
+        return DECANT_OK;
+    group_digits(number, sizeof number, found);
+    group_digits(most, sizeof most, limits[i].most);
+    decant_error_set(err, DECANT_LIMIT, "%s%s%s, but Burn's reader opens at most %s%s", limits[i].before, number,
+                     limits[i].after, most, limits[i].otherwise);
+    dcn_error_hint(err, "choose another format, or --allow limits");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_LIMIT;
+}
+
+/* --- what is lost ------------------------------------------------------------------------------------------------- */
+
+static bool has_place(decant_dtype dtype)
+{
+    if (dtype == DECANT_QFLOAT || (dtype >= DECANT_BOOL && dtype < DECANT_BOOL + DCN_BPK_BOOLS))
+        return true;
+    for (size_t i = 0; i < DCN_BPK_DTYPES; i++)
+        if (dcn_bpk_dtypes[i] == (uint8_t)dtype)
+            return true;
+    return false;
+}
+
+static decant_status check_losses(const decant_model *model, unsigned allow, dcn_plans *plans, decant_error *err)
+{
+    bool dtypes = dcn_lose_dtypes(model, has_place, plans);
+
+    dcn_lose_extras(model, dcn_burnpack.name, has_place, plans);
+    return dcn_check_losses(plans, dcn_burnpack.name, dtypes, allow, err);
+}
+
+/* --- order -------------------------------------------------------------------------------------------------------- */
+
+/* What the maps hold, by the bytes of their keys. */
+typedef struct order {
+    const dcn_entry **tensors;
+    const dcn_value **values;
+    size_t value_count;
+} order;
+
+static int by_name(const void *a, const void *b)
+{
+    const dcn_entry *x = *(const dcn_entry *const *)a, *y = *(const dcn_entry *const *)b;
+
+    return dcn_text_compare(x->name, x->name_len, y->name, y->name_len);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const dcn_value *x = *(const dcn_value *const *)a, *y = *(const dcn_value *const *)b;
+
+    return dcn_text_compare(x->key, x->key_len, y->key, y->key_len);
+}
+
+static decant_status make_order(const decant_model *model, order *o, decant_error *err)
+{
+    o->tensors = dcn_alloc(model->count, sizeof *o->tensors);
+    o->values = dcn_alloc(model->value_count, sizeof *o->values);
+    if (!o->tensors || !o->values)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < model->count; i++)
+        o->tensors[i] = &model->entries[i];
+    for (size_t i = 0; i < model->value_count; i++)
+        o->values[i] = &model->values[i];
+    o->value_count = model->value_count;
+    dcn_sort(o->tensors, model->count, sizeof *o->tensors, by_name);
+    dcn_sort(o->values, model->value_count, sizeof *o->values, by_key);
+    return DECANT_OK;
+}
+
+/* --- the metadata ------------------------------------------------------------------------------------------------- */
+
+static void put_key(dcn_buf *buf, const char *key)
+{
+    dcn_cbor_put_text(buf, key, strlen(key));
+}
+
+/* The head of an enum's value. */
+static void put_variant(dcn_buf *buf, const char *name)
+{
+    dcn_cbor_put(buf, DCN_CBOR_MAP, 1);
+    put_key(buf, name);
+}
+
+static void put_scale(dcn_buf *buf, decant_scale scale)
+{
+    if (scale)
+        put_key(buf, dcn_bpk_scales[scale - DECANT_SCALE_F32]);
+    else
+        dcn_cbor_put_null(buf);
+}
+
+static void put_block(dcn_buf *buf, const decant_quant *quant)
+{
+    if (!quant->block_scale) {
+        dcn_cbor_put_null(buf);
+        return;
+    }
+    dcn_cbor_put(buf, DCN_CBOR_MAP, 2);
+    put_key(buf, "size");
+    dcn_cbor_put(buf, DCN_CBOR_MAP, 2);
+    put_key(buf, "storage");
+    dcn_cbor_put(buf, DCN_CBOR_ARRAY, DCN_QUANT_DIMS);
+    for (size_t i = 0; i < DCN_QUANT_DIMS; i++)
+        dcn_cbor_put(buf, DCN_CBOR_UINT, i < quant->block_rank ? quant->block[i] : 1);
+    put_key(buf, "len");
+    dcn_cbor_put(buf, DCN_CBOR_UINT, quant->block_rank);
+    put_key(buf, "dtype");
+    put_scale(buf, quant->block_scale);
+}
+
+static void put_scheme(dcn_buf *buf, const decant_quant *quant)
+{
+    dcn_cbor_put(buf, DCN_CBOR_MAP, 5);
+    put_key(buf, "value");
+    put_key(buf, dcn_bpk_values[quant->value]);
+    put_key(buf, "store");
+    if (quant->store == DECANT_STORE_NATIVE) {
+        put_key(buf, dcn_bpk_stores[quant->store]);
+    } else {
+        put_variant(buf, dcn_bpk_stores[quant->store]);
+        dcn_cbor_put(buf, DCN_CBOR_UINT, quant->packed_dim);
+    }
+    put_key(buf, "mode");
+    put_key(buf, dcn_bpk_modes[quant->mode]);
+    put_key(buf, "tensor");
+    put_scale(buf, quant->tensor_scale);
+    put_key(buf, "block");
+    put_block(buf, quant);
+}
+
+static void put_dtype(dcn_buf *buf, const dcn_entry *entry)
+{
+    const decant_quant *quant = dcn_quant_of(entry->extra);
+
+    if (entry->dtype == DECANT_QFLOAT) {
+        put_variant(buf, DCN_BPK_QFLOAT);
+        put_scheme(buf, quant);
+    } else if (entry->dtype >= DECANT_BOOL && entry->dtype < DECANT_BOOL + DCN_BPK_BOOLS) {
+        put_variant(buf, DCN_BPK_BOOL);
+        put_key(buf, dcn_bpk_bools[entry->dtype - DECANT_BOOL]);
+    } else {
+        put_key(buf, decant_dtype_name((decant_dtype)entry->dtype));
+    }
+}
+
+static void put_tensor(dcn_buf *buf, const dcn_entry *entry, uint64_t begin)
+{
+    dcn_cbor_put_text(buf, entry->name, entry->name_len);
+    dcn_cbor_put(buf, DCN_CBOR_MAP, entry->has_id ? 4 : 3);
+    put_key(buf, DCN_BPK_DTYPE);
+    put_dtype(buf, entry);
+    put_key(buf, DCN_BPK_SHAPE);
+    dcn_cbor_put(buf, DCN_CBOR_ARRAY, entry->rank);
+    for (size_t i = 0; i < entry->rank; i++)
+        dcn_cbor_put(buf, DCN_CBOR_UINT, entry->shape[i]);
+    put_key(buf, DCN_BPK_OFFSETS);
+    dcn_cbor_put(buf, DCN_CBOR_ARRAY, 2);
+    dcn_cbor_put(buf, DCN_CBOR_UINT, begin);
+    dcn_cbor_put(buf, DCN_CBOR_UINT, begin + entry->data.len);
+    if (entry->has_id) {
+        put_key(buf, DCN_BPK_ID);
+        dcn_cbor_put(buf, DCN_CBOR_UINT, entry->id);
+    }
+}
+
+static void put_scalar(dcn_buf *buf, const decant_value *value)
+{
+    for (size_t i = 0; i < DCN_BPK_SCALAR_TYPES; i++)
+        if (dcn_bpk_scalars[i].type == value->type)
+            put_variant(buf, dcn_bpk_scalars[i].name);
+    switch (value->type) {
+    case DECANT_VALUE_I64:
+        dcn_cbor_put_i64(buf, value->as.i64);
+        break;
+    case DECANT_VALUE_U64:
+        dcn_cbor_put(buf, DCN_CBOR_UINT, value->as.u64);
+        break;
+    case DECANT_VALUE_F64:
+        dcn_cbor_put_f64(buf, value->as.f64_bits);
+        break;
+    default:
+        dcn_cbor_put_bool(buf, value->as.boolean);
+    }
+}
+
+static void put_value(dcn_buf *buf, const decant_value *value)
+{
+    if (value->type == DECANT_VALUE_TEXT)
+        dcn_cbor_put_text(buf, value->as.text.data, value->as.text.len);
+    else
+        put_scalar(buf, value);
+}
+
+/* The `count` values that are texts, or that are not, in order. An empty map is left out. */
+static void put_values(dcn_buf *buf, const char *key, const order *o, bool texts, size_t count)
+{
+    if (count == 0)
+        return;
+    put_key(buf, key);
+    dcn_cbor_put(buf, DCN_CBOR_MAP, count);
+    for (size_t i = 0; i < o->value_count; i++) {
+        if ((o->values[i]->value.type == DECANT_VALUE_TEXT) != texts)
+            continue;
+        dcn_cbor_put_text(buf, o->values[i]->key, o->values[i]->key_len);
+        put_value(buf, &o->values[i]->value);
+    }
+}
+
+/* --- the header --------------------------------------------------------------------------------------------------- */
+
+/* At least the bytes that put_tensor() and put_values() write, and few more: the header is built in one piece. */
+static size_t header_room(const decant_model *model, uint64_t end)
+{
+    enum { TOP = 64, KEYS = 48, DTYPE = 16, SCHEME = 128, VALUE = 24 };
+    size_t room = TOP + model->count * (KEYS + DTYPE + 2 * dcn_cbor_head_len(end));
+
+    for (size_t i = 0; i < model->count; i++) {
+        const dcn_entry *entry = &model->entries[i];
+
+        room += entry->name_len + (entry->has_id ? 9 + dcn_cbor_head_len(entry->id) : 0);
+        room += entry->dtype == DECANT_QFLOAT ? SCHEME : 0;
+        for (size_t k = 0; k < entry->rank; k++)
+            room += dcn_cbor_head_len(entry->shape[k]);
+    }
+    for (size_t i = 0; i < model->value_count; i++) {
+        const dcn_value *value = &model->values[i];
+
+        room += VALUE + value->key_len + (value->value.type == DECANT_VALUE_TEXT ? value->value.as.text.len : 0);
+    }
+    return room;
+}
+
+static void build_header(const decant_model *model, const order *o, const uint64_t *begins, dcn_buf *buf)
+{
+    size_t texts = 0, others;
+
+    for (size_t i = 0; i < o->value_count; i++)
+        texts += o->values[i]->value.type == DECANT_VALUE_TEXT;
+    others = o->value_count - texts;
+
+    dcn_buf_fill(buf, 0, DCN_BPK_PREFIX);
+    dcn_cbor_put(buf, DCN_CBOR_MAP, 1u + (texts > 0) + (others > 0));
+    put_key(buf, DCN_BPK_TENSORS);
+    dcn_cbor_put(buf, DCN_CBOR_MAP, model->count);
+    for (size_t i = 0; i < model->count; i++)
+        put_tensor(buf, o->tensors[i], begins[o->tensors[i] - model->entries]);
+    put_values(buf, DCN_BPK_METADATA, o, true, texts);
+    put_values(buf, DCN_BPK_SCALARS, o, false, others);
+}
+
+static void finish_prefix(dcn_buf *buf)
+{
+    dcn_put_le(buf->data, DCN_BPK_MAGIC, 4);
+    dcn_put_le(buf->data + 4, DCN_BPK_VERSION, 2);
+    dcn_put_le(buf->data + 6, buf->len - DCN_BPK_PREFIX, 4);
+}
+
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
+
+static decant_status too_long(decant_error *err, const char *what)
+{
+    decant_error_set(err, DECANT_LIMIT, "%s", what);
+    dcn_error_hint(err, "choose another format");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_LIMIT;
+}
+
+/* Where each tensor begins, counted from where data starts, in the model's order; and where the last one ends. */
+static decant_status lay_out(const decant_model *model, uint64_t *begins, uint64_t *end, dcn_bpk_sizes *sizes,
+                             decant_error *err)
+{
+    *end = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const dcn_entry *entry = &model->entries[i];
+
+        if (entry->dtype == DECANT_QFLOAT && !dcn_quant_of(entry->extra)) {
+            decant_error_set(err, DECANT_BAD_CALL, "a quantized tensor without its scheme");
+            dcn_error_tensor(err, entry->name, entry->name_len);
+            return DECANT_BAD_CALL;
+        }
+        if (dcn_ckd_align(&begins[i], *end, DCN_BPK_ALIGN) || dcn_ckd_add(end, begins[i], entry->data.len))
+            return too_long(err, "the output is longer than 64 bits can say");
+        if (entry->data.len > sizes->largest)
+            sizes->largest = entry->data.len;
+    }
+    return DECANT_OK;
+}
+
+/* Byte for byte what burn-pack 0.23.0-pre.1 writes: data in the model's order, maps by the bytes of their keys. */
+decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err)
+{
+    dcn_bpk_sizes sizes = {.tensors = model->count};
+    uint64_t *begins = NULL, end, data;
+    order o = {0};
+    dcn_buf header = {0};
+    dcn_plan *plan = NULL;
+    decant_status rc;
+
+    if ((rc = check_losses(model, how->allow, out, err)))
+        return rc;
+    if (!(begins = dcn_alloc(model->count, sizeof *begins))) {
+        rc = dcn_error_nomem(err);
+        goto done;
+    }
+    if ((rc = make_order(model, &o, err)) || (rc = lay_out(model, begins, &end, &sizes, err)))
+        goto done;
+
+    dcn_buf_reserve(&header, header_room(model, end));
+    build_header(model, &o, begins, &header);
+    if ((rc = dcn_buf_check(&header, err)))
+        goto done;
+    sizes.metadata = header.len - DCN_BPK_PREFIX;
+    if (sizes.metadata > UINT32_MAX) {
+        rc = too_long(err, "the metadata is longer than the 32 bits of its length can say");
+        goto done;
+    }
+    if (dcn_ckd_align(&data, header.len, DCN_BPK_ALIGN) || dcn_ckd_add(&sizes.total, data, end)) {
+        rc = too_long(err, "the output is longer than 64 bits can say");
+        goto done;
+    }
+    finish_prefix(&header);
+
+    if ((rc = check_limits(&sizes, how->allow, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
+        (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
+        goto done;
+    for (size_t i = 0; i < model->count; i++)
+        if ((rc = dcn_plan_entry(plan, data + begins[i], i, err)))
+            goto done;
+    dcn_plan_finish(plan, sizes.total);
+    plan->held = dcn_min(HELD, sizes.total);
+    dcn_plans_opener(out, "%s", dcn_bpk_opener(&sizes));
+done:
+    dcn_buf_close(&header);
+    dcn_free(&o.values);
+    dcn_free(&o.tensors);
+    dcn_free(&begins);
+    return rc;
+}

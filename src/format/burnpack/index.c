@@ -1,0 +1,827 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/dtype.h"
+#include "base/endian.h"
+#include "codec/cbor.h"
+#include "format/burnpack/layout.h"
+#include "format/burnpack/quant.h"
+#include "format/limit.h"
+
+/* What is told of a file that opens all the same. */
+typedef struct oddities {
+    dcn_chunk unknown;       /* the first key that no reader knows */
+    uint64_t unknowns;       /* how many of them */
+    uint64_t repeated;       /* names and keys that came again: the last counts */
+    uint64_t overlaps;       /* tensors on bytes of others */
+    uint64_t after_metadata; /* bytes */
+    uint64_t after_data;     /* bytes */
+} oddities;
+
+typedef struct header {
+    dcn_cbor cbor;
+    decant_model *model;
+    dcn_backing *bytes;
+    const dcn_limits *limits;
+    decant_error *err;
+    uint64_t size;     /* of the file */
+    uint64_t metadata; /* bytes of it */
+    uint64_t data;     /* where it starts in the file */
+    uint64_t gaps;     /* bytes between tensors */
+    uint64_t largest;  /* bytes of a tensor */
+    uint64_t *shape;   /* of the tensor at hand; room for all that limits allow */
+    size_t shape_cap;
+    unsigned dtype;      /* of the last tensor, in the order of the format: mostly that of the next */
+    decant_quant scheme; /* likewise, as it was written */
+    dcn_extra *quant;    /* and as it is held */
+    bool lenient;
+    oddities odd;
+} header;
+
+static bool is(dcn_chunk text, const char *wanted)
+{
+    return text.len == strlen(wanted) && memcmp(text.data, wanted, text.len) == 0;
+}
+
+/* The place of a text among `count` names; `count` if it is none of them. */
+static size_t find(dcn_chunk text, const char *const *names, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && !is(text, names[i]))
+        i++;
+    return i;
+}
+
+static decant_status unknown(header *h, const char *what, dcn_chunk name)
+{
+    decant_error_set(h->err, DECANT_UNSUPPORTED, "unknown %s '%.*s'", what, (int)dcn_min(name.len, 64),
+                     (const char *)name.data);
+    dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+    return DECANT_UNSUPPORTED;
+}
+
+static decant_status malformed(header *h, const char *what)
+{
+    decant_error_set(h->err, DECANT_MALFORMED, "%s", what);
+    dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+    return DECANT_MALFORMED;
+}
+
+/* Forms that Burn once wrote and its readers of today refuse or misread. (Reading them has its place here.) */
+static decant_status legacy(header *h, const char *what)
+{
+    decant_error_set(h->err, DECANT_UNSUPPORTED, "%s, which is not read yet", what);
+    dcn_error_hint(h->err, "load it with that version of Burn and save it as safetensors");
+    return DECANT_UNSUPPORTED;
+}
+
+static decant_status skip_unknown(header *h, dcn_chunk key)
+{
+    if (h->odd.unknowns++ == 0)
+        h->odd.unknown = key;
+    dcn_cbor_skip(&h->cbor);
+    return h->cbor.status;
+}
+
+/* --- maps with known keys ----------------------------------------------------------------------------------------- */
+
+typedef decant_status read_field(header *h, void *into);
+
+typedef struct field {
+    const char *key;
+    read_field *read;
+    bool required;
+} field;
+
+/* A struct as serde reads it: keys in any order, each known one at most once. Failures carry the key. */
+static decant_status read_fields(header *h, const field *fields, size_t count, void *into)
+{
+    dcn_cbor_run run;
+    dcn_chunk key;
+    unsigned seen = 0;
+    decant_status rc;
+    size_t i;
+
+    if (!dcn_cbor_map(&h->cbor, &run))
+        return h->cbor.status;
+    while (dcn_cbor_more(&h->cbor, &run) && dcn_cbor_key(&h->cbor, &key)) {
+        for (i = 0; i < count && !is(key, fields[i].key);)
+            i++;
+        if (i == count) {
+            if ((rc = skip_unknown(h, key)))
+                return rc;
+            continue;
+        }
+        if (seen & 1u << i) {
+            decant_error_set(h->err, DECANT_DUPLICATE, "duplicate key '%s'", fields[i].key);
+            dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+            return DECANT_DUPLICATE;
+        }
+        seen |= 1u << i;
+        if ((rc = fields[i].read(h, into))) {
+            bool placed =
+                rc != DECANT_MALFORMED || (h->err && h->err->tensor[0]); /* by a tensor: no need to say where */
+
+            return placed ? rc : dcn_error_recast(h->err, rc, fields[i].key);
+        }
+    }
+    if (h->cbor.status)
+        return h->cbor.status;
+    for (i = 0; i < count; i++) {
+        if (fields[i].required && !(seen & 1u << i)) {
+            malformed(h, "a key is missing");
+            dcn_error_expected(h->err, "'%s'", fields[i].key);
+            return DECANT_MALFORMED;
+        }
+    }
+    return DECANT_OK;
+}
+
+/* An enum as serde writes it: a name, or a map of one name to a value, which then stands next. */
+typedef struct variant {
+    dcn_chunk name;
+    dcn_cbor_run run;
+    bool has_value;
+} variant;
+
+static decant_status begin_variant(header *h, variant *v)
+{
+    dcn_cbor *cbor = &h->cbor;
+
+    v->has_value = dcn_cbor_peek(cbor) == DCN_CBOR_MAP;
+    if (!v->has_value)
+        dcn_cbor_text(cbor, &v->name);
+    else if (dcn_cbor_map(cbor, &v->run) && !dcn_cbor_more(cbor, &v->run))
+        dcn_cbor_fail(cbor, DECANT_MALFORMED, "empty map");
+    else
+        dcn_cbor_key(cbor, &v->name);
+    return cbor->status;
+}
+
+/* After its value. */
+static decant_status end_variant(header *h, variant *v)
+{
+    if (v->has_value && dcn_cbor_more(&h->cbor, &v->run))
+        dcn_cbor_fail(&h->cbor, DECANT_MALFORMED, "map of more than one pair");
+    return h->cbor.status;
+}
+
+/* One of `count` names, as an enum without a value. */
+static decant_status read_name(header *h, const char *what, const char *const *names, size_t count, unsigned *out)
+{
+    dcn_chunk text;
+    size_t i;
+
+    if (!dcn_cbor_text(&h->cbor, &text))
+        return h->cbor.status;
+    i = find(text, names, count);
+    if (i == count)
+        return unknown(h, what, text);
+    *out = (unsigned)i;
+    return DECANT_OK;
+}
+
+/* --- quantization schemes ----------------------------------------------------------------------------------------- */
+
+static decant_status read_value(header *h, void *into)
+{
+    decant_quant *quant = into;
+    unsigned i = 0;
+    decant_status rc = read_name(h, "quantized value", dcn_bpk_values, DCN_BPK_VALUES, &i);
+
+    quant->value = (decant_quant_value)i;
+    return rc;
+}
+
+static decant_status read_store(header *h, void *into)
+{
+    decant_quant *quant = into;
+    variant v;
+    size_t i;
+    decant_status rc;
+
+    if ((rc = begin_variant(h, &v)))
+        return rc;
+    if (!v.has_value && is(v.name, "U32"))
+        return legacy(h, "a quantization scheme of Burn 0.19");
+    i = find(v.name, dcn_bpk_stores, DCN_BPK_STORES);
+    if (i == DCN_BPK_STORES || v.has_value != (i != DECANT_STORE_NATIVE))
+        return unknown(h, "quantized store", v.name);
+    quant->store = (decant_quant_store)i;
+    if (v.has_value && !dcn_cbor_u64(&h->cbor, &quant->packed_dim))
+        return h->cbor.status;
+    return end_variant(h, &v);
+}
+
+static decant_status read_mode(header *h, void *into)
+{
+    decant_quant *quant = into;
+    unsigned i = 0;
+    decant_status rc = read_name(h, "quantization mode", dcn_bpk_modes, DCN_BPK_MODES, &i);
+
+    quant->mode = (decant_quant_mode)i;
+    return rc;
+}
+
+static decant_status read_scale(header *h, decant_scale *out)
+{
+    unsigned i = 0;
+    decant_status rc = read_name(h, "scale dtype", dcn_bpk_scales, DCN_BPK_SCALES, &i);
+
+    *out = (decant_scale)(i + DECANT_SCALE_F32);
+    return rc;
+}
+
+static decant_status read_tensor_scale(header *h, void *into)
+{
+    decant_quant *quant = into;
+
+    return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_scale(h, &quant->tensor_scale);
+}
+
+static decant_status read_block_scale(header *h, void *into)
+{
+    decant_quant *quant = into;
+
+    return read_scale(h, &quant->block_scale);
+}
+
+static decant_status read_storage(header *h, void *into)
+{
+    decant_quant *quant = into;
+    uint64_t extents[DCN_QUANT_DIMS];
+    size_t count;
+
+    if (!dcn_cbor_u64s(&h->cbor, extents, DCN_QUANT_DIMS, &count))
+        return h->cbor.status;
+    if (count != DCN_QUANT_DIMS)
+        return malformed(h, "a block is not of five extents");
+    for (size_t i = 0; i < DCN_QUANT_DIMS; i++) {
+        if (extents[i] > UINT8_MAX)
+            return malformed(h, "an extent of a block is larger than 255");
+        quant->block[i] = (uint8_t)extents[i];
+    }
+    return DECANT_OK;
+}
+
+static decant_status read_block_rank(header *h, void *into)
+{
+    decant_quant *quant = into;
+    uint64_t rank;
+
+    if (!dcn_cbor_u64(&h->cbor, &rank))
+        return h->cbor.status;
+    if (rank > DCN_QUANT_DIMS)
+        return malformed(h, "a block of more than five dimensions");
+    quant->block_rank = (uint8_t)rank;
+    return DECANT_OK;
+}
+
+/* Burn opens blocks with extents of 0, and fails when it uses them. */
+static decant_status read_block_size(header *h, void *into)
+{
+    static const field fields[] = {{"storage", read_storage, true}, {"len", read_block_rank, true}};
+    decant_quant *quant = into;
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, quant);
+
+    for (size_t i = 0; !rc && i < quant->block_rank; i++)
+        if (quant->block[i] == 0)
+            rc = malformed(h, "an extent of a block is 0");
+    return rc;
+}
+
+static decant_status read_block(header *h, void *into)
+{
+    static const field fields[] = {{"size", read_block_size, true}, {"dtype", read_block_scale, true}};
+
+    return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_fields(h, fields, sizeof fields / sizeof *fields, into);
+}
+
+/* Burn 0.20 to 0.22.0-pre.2 had these two keys, which its readers of today drop without a word. */
+static decant_status read_old_key(header *h, void *into)
+{
+    (void)into;
+    return legacy(h, "a quantization scheme of Burn 0.20 or 0.21");
+}
+
+static decant_status read_scheme(header *h, dcn_draft *draft)
+{
+    static const field fields[] = {
+        {"value", read_value, true},          {"store", read_store, true},  {"mode", read_mode, true},
+        {"tensor", read_tensor_scale, false}, {"block", read_block, false}, {"param", read_old_key, false},
+        {"level", read_old_key, false},
+    };
+    decant_quant quant = {.size = sizeof quant};
+    dcn_extra *extra = NULL;
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, &quant);
+
+    if (rc)
+        return rc;
+    if (!h->quant || !dcn_quant_equal(&quant, &h->scheme)) {
+        if ((rc = dcn_quant_extra(&quant, &extra, h->err)))
+            return rc;
+        dcn_extra_unref(&h->quant);
+        h->quant = extra;
+        h->scheme = quant;
+    }
+    draft->dtype = DECANT_QFLOAT;
+    draft->extra = h->quant;
+    return DECANT_OK;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+/* A descriptor, as far as it is read. */
+typedef struct descriptor {
+    dcn_draft draft;
+    uint64_t begin, end;
+} descriptor;
+
+static decant_status read_dtype(header *h, void *into)
+{
+    dcn_draft *draft = &((descriptor *)into)->draft;
+    variant v;
+    unsigned store = 0;
+    decant_status rc;
+
+    if ((rc = begin_variant(h, &v)))
+        return rc;
+    if (v.has_value) {
+        if (is(v.name, DCN_BPK_QFLOAT))
+            rc = read_scheme(h, draft);
+        else if (!is(v.name, DCN_BPK_BOOL))
+            rc = unknown(h, "dtype", v.name);
+        else if (!(rc = read_name(h, "store of Bool", dcn_bpk_bools, DCN_BPK_BOOLS, &store)))
+            draft->dtype = (decant_dtype)(DECANT_BOOL + store);
+        return rc ? rc : end_variant(h, &v);
+    }
+    if (is(v.name, DCN_BPK_BOOL))
+        return legacy(h, "'Bool' as Burn 0.19 and 0.20 wrote it");
+    for (unsigned i = 0; i < DCN_BPK_DTYPES; i++) {
+        unsigned at = (h->dtype + i) % DCN_BPK_DTYPES;
+
+        if (is(v.name, decant_dtype_name((decant_dtype)dcn_bpk_dtypes[at]))) {
+            draft->dtype = (decant_dtype)dcn_bpk_dtypes[at];
+            h->dtype = at;
+            return DECANT_OK;
+        }
+    }
+    return unknown(h, "dtype", v.name);
+}
+
+static decant_status read_shape(header *h, void *into)
+{
+    dcn_draft *draft = &((descriptor *)into)->draft;
+
+    if (!dcn_cbor_u64s(&h->cbor, h->shape, h->shape_cap, &draft->rank))
+        return h->cbor.status;
+    if (draft->rank > h->shape_cap)
+        return dcn_past_limit("the rank", draft->rank, h->shape_cap, h->err);
+    draft->shape = h->shape;
+    return DECANT_OK;
+}
+
+static decant_status read_offsets(header *h, void *into)
+{
+    descriptor *d = into;
+    uint64_t offsets[2];
+    size_t count;
+
+    if (!dcn_cbor_u64s(&h->cbor, offsets, 2, &count))
+        return h->cbor.status;
+    if (count != 2)
+        return malformed(h, "not two numbers");
+    d->begin = offsets[0];
+    d->end = offsets[1];
+    return DECANT_OK;
+}
+
+static decant_status read_id(header *h, void *into)
+{
+    dcn_draft *draft = &((descriptor *)into)->draft;
+
+    draft->has_id = !dcn_cbor_null(&h->cbor) && dcn_cbor_u64(&h->cbor, &draft->id);
+    return h->cbor.status;
+}
+
+/* What one tensor claims, against itself. (Burn checks no length of a quantized tensor.) */
+static decant_status check_claims(header *h, const descriptor *d)
+{
+    const dcn_draft *draft = &d->draft;
+    char shape[96];
+    uint64_t len, end;
+    decant_status rc;
+
+    if (d->begin > d->end) {
+        decant_error_set(h->err, DECANT_MALFORMED, "data_offsets run backwards");
+        dcn_error_found(h->err, "[%" PRIu64 ", %" PRIu64 "]", d->begin, d->end);
+        return DECANT_MALFORMED;
+    }
+    if (dcn_ckd_add(&end, h->data, d->end)) {
+        decant_error_set(h->err, DECANT_MALFORMED, "data_offsets leave 64 bits");
+        dcn_error_found(h->err, "[%" PRIu64 ", %" PRIu64 "]", d->begin, d->end);
+        return DECANT_MALFORMED;
+    }
+    if (draft->dtype == DECANT_QFLOAT)
+        return DECANT_OK;
+    if ((rc = dcn_dtype_len(draft->dtype, draft->shape, draft->rank, &len, h->err)))
+        return rc;
+    if (len != d->end - d->begin) {
+        dcn_shape_text(shape, sizeof shape, draft->shape, draft->rank);
+        decant_error_set(h->err, DECANT_MALFORMED, "data_offsets do not hold shape %s of %s", shape,
+                         decant_dtype_name(draft->dtype));
+        dcn_error_found(h->err, "%" PRIu64 " bytes", d->end - d->begin);
+        dcn_error_expected(h->err, "%" PRIu64, len);
+        return DECANT_MALFORMED;
+    }
+    return DECANT_OK;
+}
+
+/* The last of two tensors of one name counts, as in Burn. */
+static decant_status replace(header *h, dcn_entry *entry, const dcn_draft *draft)
+{
+    uint64_t *shape = dcn_arena_copy(&h->model->memory, draft->shape, draft->rank * sizeof *shape);
+
+    if (!shape)
+        return dcn_error_nomem(h->err);
+    dcn_extra_unref(&entry->extra);
+    entry->extra = dcn_extra_ref(draft->extra);
+    entry->shape = draft->rank ? shape : NULL;
+    entry->rank = (uint16_t)draft->rank;
+    entry->dtype = (uint8_t)draft->dtype;
+    entry->has_id = draft->has_id;
+    entry->id = draft->id;
+    entry->data.offset = draft->data.offset;
+    entry->data.len = draft->data.len;
+    h->odd.repeated++;
+    return DECANT_OK;
+}
+
+static decant_status read_tensor(header *h, dcn_chunk name)
+{
+    static const field fields[] = {
+        {DCN_BPK_DTYPE, read_dtype, true},
+        {DCN_BPK_SHAPE, read_shape, true},
+        {DCN_BPK_OFFSETS, read_offsets, true},
+        {DCN_BPK_ID, read_id, false},
+    };
+    descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true}};
+    size_t index;
+    decant_status rc;
+
+    if (name.len > h->limits->name)
+        return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
+    if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d)) || (rc = check_claims(h, &d)))
+        return rc;
+    d.draft.data = (dcn_span){h->bytes, h->data + d.begin, d.end - d.begin};
+    if (d.draft.data.len > h->largest)
+        h->largest = d.draft.data.len;
+    if (h->lenient && dcn_model_find(h->model, name.data, name.len, &index))
+        return replace(h, &h->model->entries[index], &d.draft);
+    if (h->model->count == h->limits->tensors)
+        return dcn_past_limit("the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors, h->err);
+    return dcn_model_add(h->model, &d.draft, h->err);
+}
+
+static decant_status read_tensors(header *h, void *into)
+{
+    dcn_cbor_run run;
+    dcn_chunk name;
+    uint64_t most;
+    decant_status rc;
+
+    (void)into;
+    if (!dcn_cbor_map(&h->cbor, &run))
+        return h->cbor.status;
+    if (!run.open && run.left > h->limits->tensors && !h->lenient)
+        return dcn_past_limit("the number of tensors", run.left, h->limits->tensors, h->err);
+    most = (uint64_t)(h->cbor.end - h->cbor.at) / DCN_BPK_TENSOR;
+    if (!run.open && (rc = dcn_model_reserve(h->model, (size_t)dcn_min(run.left, most), h->err)))
+        return rc;
+
+    while (dcn_cbor_more(&h->cbor, &run) && dcn_cbor_text(&h->cbor, &name)) {
+        if ((rc = read_tensor(h, name))) {
+            dcn_error_tensor(h->err, name.data, name.len);
+            return rc;
+        }
+    }
+    return h->cbor.status;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+static decant_status set(header *h, dcn_chunk key, const decant_value *value)
+{
+    size_t count = h->model->value_count;
+    uint64_t len = value->type == DECANT_VALUE_TEXT ? value->as.text.len : 0;
+    decant_status rc;
+
+    if (count == h->limits->values)
+        return dcn_past_limit("the number of values", (uint64_t)count + 1, h->limits->values, h->err);
+    if (key.len > h->limits->value || len > h->limits->value)
+        return dcn_past_limit("the length of a value", key.len > len ? key.len : len, h->limits->value, h->err);
+    if ((rc = dcn_model_set(h->model, key.data, key.len, value, h->lenient, h->err)))
+        return rc;
+    h->odd.repeated += h->model->value_count == count;
+    return DECANT_OK;
+}
+
+static decant_status read_metadata(header *h, void *into)
+{
+    dcn_cbor_run run;
+    dcn_chunk key, text;
+    decant_status rc;
+
+    (void)into;
+    if (!dcn_cbor_map(&h->cbor, &run))
+        return h->cbor.status;
+    while (dcn_cbor_more(&h->cbor, &run) && dcn_cbor_text(&h->cbor, &key) && dcn_cbor_text(&h->cbor, &text)) {
+        decant_value value = {.type = DECANT_VALUE_TEXT, .as.text = {text.data, text.len}};
+
+        if ((rc = set(h, key, &value)))
+            return rc;
+    }
+    return h->cbor.status;
+}
+
+static decant_status read_scalar(header *h, dcn_chunk key)
+{
+    decant_value value = {0};
+    variant v;
+    bool flag = false;
+    decant_status rc;
+
+    if ((rc = begin_variant(h, &v)))
+        return rc;
+    for (size_t i = 0; i < DCN_BPK_SCALAR_TYPES && v.has_value; i++)
+        if (is(v.name, dcn_bpk_scalars[i].name))
+            value.type = dcn_bpk_scalars[i].type;
+    switch (value.type) {
+    case DECANT_VALUE_I64:
+        dcn_cbor_i64(&h->cbor, &value.as.i64);
+        break;
+    case DECANT_VALUE_U64:
+        dcn_cbor_u64(&h->cbor, &value.as.u64);
+        break;
+    case DECANT_VALUE_F64:
+        dcn_cbor_f64(&h->cbor, &value.as.f64_bits);
+        break;
+    case DECANT_VALUE_BOOL:
+        dcn_cbor_bool(&h->cbor, &flag);
+        value.as.boolean = flag;
+        break;
+    default:
+        return unknown(h, "type of scalar", v.name);
+    }
+    rc = end_variant(h, &v);
+    return rc ? rc : set(h, key, &value);
+}
+
+static decant_status read_scalars(header *h, void *into)
+{
+    dcn_cbor_run run;
+    dcn_chunk key;
+    decant_status rc;
+
+    (void)into;
+    if (!dcn_cbor_map(&h->cbor, &run))
+        return h->cbor.status;
+    while (dcn_cbor_more(&h->cbor, &run) && dcn_cbor_text(&h->cbor, &key))
+        if ((rc = read_scalar(h, key)))
+            return rc;
+    return h->cbor.status;
+}
+
+/* The whole of the metadata. */
+static decant_status read_top(header *h)
+{
+    static const field fields[] = {
+        {DCN_BPK_TENSORS, read_tensors, true},
+        {DCN_BPK_METADATA, read_metadata, false},
+        {DCN_BPK_SCALARS, read_scalars, false},
+    };
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, NULL);
+
+    if (rc)
+        return rc;
+    h->odd.after_metadata = (uint64_t)(h->cbor.end - h->cbor.at);
+    if (h->odd.after_metadata && !h->lenient) {
+        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes in the metadata, after its map",
+                         h->odd.after_metadata);
+        dcn_error_hint(h->err, "--lenient drops them");
+        dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+        return DECANT_MALFORMED;
+    }
+    return DECANT_OK;
+}
+
+/* --- the data as a whole ------------------------------------------------------------------------------------------ */
+
+static decant_status truncated(header *h, const dcn_entry *last)
+{
+    uint64_t needs = last->data.offset + last->data.len, shift = h->data - DCN_BPK_PREFIX - h->metadata;
+
+    /* Without the alignment of today it fits to the byte: Burn 0.19, under the same magic and version. */
+    if (shift && h->size == needs - shift)
+        return legacy(h, "a file of Burn 0.19, whose data is not aligned");
+    decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor needs %" PRIu64, h->size,
+                     needs);
+    dcn_error_hint(h->err, "fetch the rest");
+    dcn_error_tensor(h->err, last->name, last->name_len);
+    return DECANT_TRUNCATED;
+}
+
+static decant_status overlap(header *h, const dcn_entry *e, const dcn_entry *before, uint64_t end)
+{
+    decant_error_set(h->err, DECANT_MALFORMED, "its data overlaps that of tensor '%.*s'",
+                     (int)dcn_min(before->name_len, 96), before->name);
+    dcn_error_found(h->err, "offset %" PRIu64, e->data.offset - h->data);
+    dcn_error_expected(h->err, "at least %" PRIu64, end - h->data);
+    dcn_error_hint(h->err, "--lenient takes it");
+    dcn_error_tensor(h->err, e->name, e->name_len);
+    dcn_error_offset(h->err, e->data.offset);
+    return DECANT_MALFORMED;
+}
+
+static bool is_in_order(const decant_model *model)
+{
+    size_t i = 1;
+
+    while (i < model->count && model->entries[i - 1].data.offset <= model->entries[i].data.offset)
+        i++;
+    return i >= model->count;
+}
+
+/* Tensors may leave gaps but not overlap, and nothing follows them. */
+static decant_status check_ranges(header *h)
+{
+    decant_model *model = h->model;
+    const dcn_entry *last = NULL, *furthest = NULL; /* with data; with or without */
+    uint64_t end = h->data;
+
+    if (!is_in_order(model))
+        dcn_model_sort(model);
+    for (size_t i = 0; i < model->count; i++) {
+        const dcn_entry *e = &model->entries[i];
+
+        if (last && e->data.len && e->data.offset < last->data.offset + last->data.len) {
+            if (!h->lenient)
+                return overlap(h, e, last, last->data.offset + last->data.len);
+            h->odd.overlaps++;
+        }
+        if (e->data.offset > end)
+            h->gaps += e->data.offset - end;
+        if (!furthest || e->data.offset + e->data.len >= end) {
+            furthest = e;
+            end = e->data.offset + e->data.len;
+        }
+        if (e->data.len && e == furthest)
+            last = e;
+    }
+    if (furthest && end > h->size)
+        return truncated(h, furthest);
+    h->odd.after_data =
+        h->size > end ? h->size - end : 0; /* without tensors a file may stop short of where data starts */
+    if (h->odd.after_data && !h->lenient) {
+        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes after tensor data at offset %" PRIu64,
+                         h->odd.after_data, end);
+        dcn_error_hint(h->err, "--lenient drops them");
+        dcn_error_offset(h->err, end);
+        return DECANT_MALFORMED;
+    }
+    return DECANT_OK;
+}
+
+/* --- notes -------------------------------------------------------------------------------------------------------- */
+
+static decant_status note_odd(header *h, uint64_t count, const char *one, const char *many)
+{
+    return count ? dcn_model_note(h->model, "odd", h->err, "%" PRIu64 " %s", count, count == 1 ? one : many)
+                 : DECANT_OK;
+}
+
+static decant_status note_layout(header *h)
+{
+    uint64_t offsets = DCN_BPK_ALIGN;
+
+    if (h->model->count == 0)
+        return DECANT_OK;
+    for (size_t i = 0; i < h->model->count; i++)
+        if (h->model->entries[i].data.len)
+            offsets |= h->model->entries[i].data.offset;
+    if (h->gaps == 0)
+        return dcn_model_note(h->model, "layout", h->err, "data aligned to %" PRIu64 ", no gaps", offsets & -offsets);
+    return dcn_model_note(h->model, "layout", h->err, "data aligned to %" PRIu64 ", %" PRIu64 " bytes of gaps",
+                          offsets & -offsets, h->gaps);
+}
+
+static decant_status add_notes(header *h)
+{
+    dcn_bpk_sizes sizes = {h->metadata, h->model->count, h->largest, h->size};
+    decant_status rc;
+
+    if ((rc = note_layout(h)))
+        return rc;
+    if (h->odd.unknowns &&
+        (rc = dcn_model_note(h->model, "odd", h->err, "%" PRIu64 " unknown key%s ignored, first '%.*s'",
+                             h->odd.unknowns, h->odd.unknowns == 1 ? "" : "s", (int)dcn_min(h->odd.unknown.len, 64),
+                             (const char *)h->odd.unknown.data)))
+        return rc;
+    if ((rc = note_odd(h, h->odd.repeated, "repeated name, of which the last counts",
+                       "repeated names, of which the last count")) ||
+        (rc = note_odd(h, h->odd.overlaps, "tensor on data of others", "tensors on data of others")) ||
+        (rc = note_odd(h, h->odd.after_metadata, "byte after the metadata", "bytes after the metadata")) ||
+        (rc = note_odd(h, h->odd.after_data, "byte after the data", "bytes after the data")))
+        return rc;
+    return dcn_model_note(h->model, "opens in", h->err, "%s", dcn_bpk_opener(&sizes));
+}
+
+/* --- the format --------------------------------------------------------------------------------------------------- */
+
+/* Checks the prefix; leaves the sizes that it gives in `h`. */
+static decant_status read_prefix(header *h)
+{
+    uint8_t prefix[DCN_BPK_PREFIX];
+    unsigned version;
+    decant_status rc;
+
+    if (h->size < DCN_BPK_PREFIX)
+        return decant_error_set(h->err, DECANT_TRUNCATED,
+                                "the file has %" PRIu64 " bytes, its first header alone takes %d", h->size,
+                                DCN_BPK_PREFIX);
+    if ((rc = decant_bytes_read(h->bytes, 0, prefix, sizeof prefix, h->err)))
+        return rc;
+    if (dcn_le32(prefix) != DCN_BPK_MAGIC) {
+        decant_error_set(h->err, DECANT_MALFORMED, "no Burnpack file: it begins otherwise");
+        dcn_error_found(h->err, "0x%08" PRIx32, dcn_le32(prefix));
+        dcn_error_expected(h->err, "0x%08" PRIx32, DCN_BPK_MAGIC);
+        return DECANT_MALFORMED;
+    }
+    version = dcn_le16(prefix + 4);
+    if (version > DCN_BPK_VERSION) {
+        decant_error_set(h->err, DECANT_UNSUPPORTED, "Burnpack of a version that is not known here");
+        dcn_error_found(h->err, "version %u", version);
+        dcn_error_expected(h->err, "at most %d", DCN_BPK_VERSION);
+        return DECANT_UNSUPPORTED;
+    }
+    h->metadata = dcn_le32(prefix + 6);
+    h->data = (DCN_BPK_PREFIX + h->metadata + DCN_BPK_ALIGN - 1) / DCN_BPK_ALIGN * DCN_BPK_ALIGN;
+    if (h->metadata > h->size - DCN_BPK_PREFIX) {
+        decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its metadata alone needs %" PRIu64,
+                         h->size, DCN_BPK_PREFIX + h->metadata);
+        dcn_error_hint(h->err, "fetch the rest");
+        return DECANT_TRUNCATED;
+    }
+    if (h->metadata > h->limits->header)
+        return dcn_past_limit("the length of the metadata", h->metadata, h->limits->header, h->err);
+    return DECANT_OK;
+}
+
+/* Two reads. The metadata stays in the model's memory: names are used where they lie. */
+static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model,
+                                decant_error *err)
+{
+    header h = {.model = model, .bytes = in->bytes, .limits = limits, .err = err, .lenient = lenient};
+    uint8_t *metadata = NULL;
+    decant_status rc;
+
+    h.size = decant_bytes_len(in->bytes);
+    if ((rc = read_prefix(&h)))
+        return rc;
+    h.shape_cap = (size_t)dcn_min(dcn_min(limits->rank, UINT16_MAX), h.metadata);
+    h.shape = dcn_alloc(h.shape_cap, sizeof *h.shape);
+    metadata = dcn_alloc((size_t)h.metadata, 1);
+    if (!h.shape || !metadata || dcn_arena_adopt(&model->memory, metadata)) {
+        dcn_free(&metadata);
+        rc = dcn_error_nomem(err);
+        goto done;
+    }
+    if ((rc = decant_bytes_read(in->bytes, DCN_BPK_PREFIX, metadata, (size_t)h.metadata, err)))
+        goto done;
+    h.cbor = dcn_cbor_on(metadata, (size_t)h.metadata, DCN_BPK_PREFIX, err);
+
+    if (!(rc = read_top(&h)) && !(rc = check_ranges(&h)))
+        rc = add_notes(&h);
+done:
+    dcn_extra_unref(&h.quant);
+    dcn_free(&h.shape);
+    return rc;
+}
+
+static int probe(const dcn_clue *clue)
+{
+    return clue->head_len >= 4 && dcn_le32(clue->head) == DCN_BPK_MAGIC ? 100 : 0;
+}
+
+static const char *const extensions[] = {"bpk", NULL};
+
+const dcn_format dcn_burnpack = {
+    .name = "burnpack",
+    .extensions = extensions,
+    .probe = probe,
+    .index = index_file,
+    .emit = dcn_bpk_emit,
+};

@@ -1,0 +1,19 @@
+/* The error of decant's own limits on what a file may hold. */
+#ifndef DCN_FORMAT_LIMIT_H
+#define DCN_FORMAT_LIMIT_H
+
+#include <inttypes.h>
+
+#include "base/error.h"
+
+/* @return DECANT_LIMIT, for `what` ("the rank") */
+static inline decant_status dcn_past_limit(const char *what, uint64_t found, uint64_t limit, decant_error *err)
+{
+    decant_error_set(err, DECANT_LIMIT, "%s is past a limit of decant's", what);
+    dcn_error_found(err, "%" PRIu64, found);
+    dcn_error_expected(err, "at most %" PRIu64, limit);
+    dcn_error_hint(err, "--allow limits lifts it");
+    return DECANT_LIMIT;
+}
+
+#endif

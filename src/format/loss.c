@@ -1,0 +1,77 @@
+#include "format/loss.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+
+enum { KINDS = 8 }; /* of extras; there are fewer */
+
+/* Things of one kind, counted; the first gives its name. */
+typedef struct tally {
+    const dcn_extra_ops *ops;
+    uint64_t count;
+    const dcn_entry *first;
+} tally;
+
+static void count_one(tally *t, const dcn_entry *entry)
+{
+    if (t->count++ == 0)
+        t->first = entry;
+}
+
+bool dcn_lose_dtypes(const decant_model *model, dcn_has_place *has_place, dcn_plans *plans)
+{
+    bool any = false;
+
+    for (unsigned dtype = 0; dtype < dcn_dtype_count(); dtype++) {
+        tally t = {0};
+        char what[64];
+
+        if (has_place((decant_dtype)dtype))
+            continue;
+        for (size_t i = 0; i < model->count; i++)
+            if (model->entries[i].dtype == dtype)
+                count_one(&t, &model->entries[i]);
+        if (!t.count)
+            continue;
+        snprintf(what, sizeof what, "%s tensor", decant_dtype_name((decant_dtype)dtype));
+        dcn_plans_lose(plans, t.count, what, t.first->name, t.first->name_len);
+        any = true;
+    }
+    return any;
+}
+
+void dcn_lose_extras(const decant_model *model, const char *format, dcn_has_place *has_place, dcn_plans *plans)
+{
+    tally kinds[KINDS] = {{0}};
+    size_t count = 0;
+
+    if (model->extra && strcmp(model->extra->ops->format, format) != 0)
+        dcn_plans_lose(plans, 1, model->extra->ops->what, NULL, 0);
+    for (size_t i = 0; i < model->count; i++) {
+        const dcn_entry *e = &model->entries[i];
+        size_t kind = 0;
+
+        if (!e->extra || !has_place((decant_dtype)e->dtype) || strcmp(e->extra->ops->format, format) == 0)
+            continue;
+        while (kind < count && kinds[kind].ops != e->extra->ops)
+            kind++;
+        if (kind == count && count < KINDS)
+            kinds[count++].ops = e->extra->ops;
+        count_one(&kinds[kind < KINDS ? kind : KINDS - 1], e);
+    }
+    for (size_t kind = 0; kind < count; kind++)
+        dcn_plans_lose(plans, kinds[kind].count, kinds[kind].ops->what, kinds[kind].first->name,
+                       kinds[kind].first->name_len);
+}
+
+decant_status dcn_check_losses(const dcn_plans *plans, const char *format, bool dtypes, unsigned allow,
+                               decant_error *err)
+{
+    decant_status rc = dcn_plans_check_losses(plans, format, dtypes ? 0 : allow, err);
+
+    if (rc && dtypes)
+        dcn_error_hint(err, "leave these tensors out, or choose a format that has their dtype");
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* Models in tests: read from memory, built from the specs of golden files, compared. */
+#ifndef TEST_MODELS_H
+#define TEST_MODELS_H
+
+#include "format/format.h"
+#include "support/test.h"
+
+/*
+ * Opens a copy of these bytes as this format, in memory that ends where they do. The model is closed by the caller.
+ *
+ * @param limits  NULL: the defaults
+ */
+decant_status model_open(const dcn_format *format, const void *bytes, size_t len, const dcn_limits *limits,
+                         bool lenient, decant_model **out, decant_error *err);
+
+/* Plans a model and renders it. `*bytes` is freed by the caller. */
+decant_status model_render(const dcn_format *format, const decant_model *model, const dcn_layout *how, uint8_t **bytes,
+                           size_t *len, decant_error *err);
+
+/* The model from which golden file NAME was written: tests/data/NAME.spec.json. Closed by the caller. */
+decant_model *model_of_spec(const char *name);
+
+/* Adds a tensor with a copy of these bytes; `scheme` for QFLOAT only. Ends the test if it cannot. */
+void model_add(decant_model *model, const char *name, decant_dtype dtype, size_t rank, const uint64_t *shape,
+               const decant_quant *scheme, const void *bytes, size_t len);
+void model_set_text(decant_model *model, const char *key, const char *text);
+
+/* All bytes of an entry. Freed by the caller. */
+uint8_t *entry_bytes(const dcn_entry *entry);
+
+/* Ends the test unless both hold the same, in whatever order. */
+void check_same_models(const decant_model *actual, const decant_model *wanted);
+
+#endif
