@@ -90,7 +90,7 @@ typedef struct decant_error {
     char          hint[256]; /* what to do next */
     char          tensor[256];
     char          path[512];
-    char          text[1600]; /* composed by decant_error_text() */
+    char          text[1632]; /* composed by decant_error_text(), which has room for all of the above */
 } decant_error;
 
 /**
