@@ -13,7 +13,7 @@ uint8_t *dcn_buf_reserve(dcn_buf *buf, size_t len)
 
     if (buf->failed)
         return NULL;
-    if (len <= buf->cap - buf->len)
+    if (buf->data && len <= buf->cap - buf->len)
         return buf->data + buf->len;
 
     want = buf->len + len;

@@ -17,11 +17,11 @@ object() {
     echo "$build/$(tr / _ <<<"${1%.c}").o"
 }
 
-# link TEST OBJECT...: the program that TEST makes.
+# link TEST OBJECT...: makes TEST's program of its own object, the library's, and support.
 link() {
     local test=$1
     shift
-    cc "${flags[@]}" -o "$(object "$test").run" "$(object "$test")" "$@" $(pkg-config --libs cmocka) -lpthread
+    cc "${flags[@]}" -o "$(object "$test").run" "$(object "$test")" "$@" "$support" $(pkg-config --libs cmocka) -lpthread
 }
 
 mapfile -t sources < <(grep -v -x src/base/alloc.c src/sources.list)
@@ -29,9 +29,11 @@ objects=()
 for file in "${sources[@]}" tests/support/*.c "${tests[@]}"; do
     echo cc "${flags[@]@Q}" -c -o "$(object "$file")" "$file"
 done | xargs -P 2 -d '\n' -I{} bash -c '{}'
-for file in "${sources[@]}" tests/support/*.c; do
+for file in "${sources[@]}"; do
     objects+=("$(object "$file")")
 done
+support=$build/support.a # of which each program takes what it needs
+ar rcs "$support" "$build"/tests_support_*.o
 
 # run OBJECT...: whether every test passes.
 run() {
