@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "base/text.h"
 
 #define ONES UINT64_C(0x0101010101010101)
@@ -46,14 +47,21 @@ static bool unexpected(dcn_json *json, const char *at, const char *expected)
 
 /* --- tokens ------------------------------------------------------------------------------------------------------ */
 
-/* The next byte that is no whitespace, not taken; 0 at the end or after a failure (a NUL is no token either). */
-static char peek(dcn_json *json)
+static char peek_past_space(dcn_json *json)
 {
     if (json->status)
         return 0;
     while (json->at < json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\r' || *json->at == '\t'))
         json->at++;
     return json->at < json->end ? *json->at : '\0';
+}
+
+/* The next byte that is no whitespace, not taken; 0 at the end or after a failure (a NUL is no token either). */
+static inline char peek(dcn_json *json)
+{
+    if (!json->status && json->at != json->end && *json->at > ' ')
+        return *json->at;
+    return peek_past_space(json);
 }
 
 static bool take(dcn_json *json, char wanted, const char *expected)
@@ -161,23 +169,25 @@ static bool unescape(dcn_json *json, char **from, char **to)
     return true;
 }
 
-/* The first byte at or after `at` that is more than itself in a string: a quote, a backslash, a control, UTF-8. */
-static char *skip_plain(char *at, const char *end)
+/* How many bytes from `at` on stand for themselves in a string: up to a quote, a backslash, a control or UTF-8. */
+static size_t plain(const char *at, const char *end)
 {
-    while (end - at >= 8) {
-        uint64_t word, quotes, slashes;
+    const char *start = at;
 
-        memcpy(&word, at, 8);
-        quotes = word ^ ONES * '"';
-        slashes = word ^ ONES * '\\';
-        /* borrows only reach bytes above one that is special itself, so a false alarm costs a step and no more */
-        if ((word | (word - ONES * ' ') | (quotes - ONES) | (slashes - ONES)) & HIGHS)
-            break;
-        at += 8;
+    for (; end - at >= 8; at += 8) {
+        uint64_t word = dcn_le64(at), quotes = word ^ ONES * '"', slashes = word ^ ONES * '\\';
+        /* borrows only reach bytes behind one that is special itself, so the first mark is right */
+        uint64_t marks = (word | (word - ONES * ' ') | (quotes - ONES) | (slashes - ONES)) & HIGHS;
+
+        if (marks) {
+            for (; !(marks & 0x80); marks >>= 8)
+                at++;
+            return (size_t)(at - start);
+        }
     }
     while (at < end && (uint8_t)*at >= ' ' && (uint8_t)*at < 0x80 && *at != '"' && *at != '\\')
         at++;
-    return at;
+    return (size_t)(at - start);
 }
 
 /* Where well-formed UTF-8 ends: what stands there is none. */
@@ -207,7 +217,7 @@ static bool string(dcn_json *json, dcn_chunk *out, const char *expected)
         char *run = from;
 
         /* up to a quote, an escape or a control; no character of UTF-8 spans one */
-        while ((from = skip_plain(from, json->end)) < json->end && (uint8_t)*from >= 0x80) {
+        while ((from += plain(from, json->end)) < json->end && (uint8_t)*from >= 0x80) {
             ascii = false;
             from++;
         }
@@ -309,25 +319,23 @@ bool dcn_json_string(dcn_json *json, dcn_chunk *out)
 bool dcn_json_u64(dcn_json *json, uint64_t *out)
 {
     static const char expected[] = "an integer from 0 to 18446744073709551615";
-    char first = peek(json), *at = json->at;
+    const uint64_t twenty_digits = UINT64_C(10000000000000000000);
+    char first = peek(json), *start = json->at, *at = start;
     uint64_t value = 0;
-    bool fits = true;
+    size_t len;
 
-    if (first < '0' || first > '9')
-        return unexpected(json, at, expected);
-    for (; at < json->end && *at >= '0' && *at <= '9'; at++) {
-        unsigned digit = (unsigned)(*at - '0');
-
-        fits = fits && value <= (UINT64_MAX - digit) / 10;
-        value = value * 10 + digit;
-    }
-    if (!fits || (first == '0' && at - json->at > 1) || (at < json->end && (*at == '.' || *at == 'e' || *at == 'E'))) {
-        size_t len = (size_t)(json->end - json->at), token = 0;
-
-        while (token < len && token < 24 && strchr("0123456789.eE+-", json->at[token]) && json->at[token])
-            token++;
-        fail_at(json, json->at, DECANT_MALFORMED, "a number that is no plain integer of 64 bits");
-        dcn_error_found(json->err, "%.*s", (int)token, json->at);
+    for (; at < json->end && *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    len = (size_t)(at - start);
+    if (json->status || len == 0)
+        return unexpected(json, start, expected);
+    /* twenty digits that start with 1 and do not fit wrap around to fewer */
+    if (len > 20 || (len == 20 && (first != '1' || value < twenty_digits)) || (first == '0' && len > 1) ||
+        (at < json->end && (*at == '.' || *at == 'e' || *at == 'E'))) {
+        while (at < json->end && at - start < 24 && *at && strchr("0123456789.eE+-", *at))
+            at++;
+        fail_at(json, start, DECANT_MALFORMED, "a number that is no plain integer of 64 bits");
+        dcn_error_found(json->err, "%.*s", (int)(at - start), start);
         dcn_error_expected(json->err, "%s", expected);
         return false;
     }
@@ -402,7 +410,7 @@ void dcn_json_put_string(dcn_buf *buf, const char *text, size_t len)
     while (at < end) {
         const char *run = at;
 
-        while (at < end && (uint8_t)*at >= ' ' && *at != '"' && *at != '\\')
+        while ((at += plain(at, end)) < end && (uint8_t)*at >= 0x80)
             at++;
         dcn_buf_put(buf, run, (size_t)(at - run));
         if (at == end)

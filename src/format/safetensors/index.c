@@ -138,11 +138,17 @@ static decant_status read_offsets(header *h, uint64_t *begin, uint64_t *end)
     return two ? DECANT_OK : decant_error_set(h->err, DECANT_MALFORMED, "data_offsets are not two numbers");
 }
 
+enum field { DTYPE, SHAPE, OFFSETS, FIELDS };
+
+static enum field field_of(dcn_chunk key)
+{
+    return is(key, "dtype") ? DTYPE : is(key, "shape") ? SHAPE : is(key, "data_offsets") ? OFFSETS : FIELDS;
+}
+
 /* The members of a tensor's entry, each once, in any order. */
 static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, uint64_t *end)
 {
     static const char *const fields[] = {"dtype", "shape", "data_offsets"};
-    enum { DTYPE, SHAPE, OFFSETS, FIELDS };
     bool seen[FIELDS] = {false};
     decant_status rc = DECANT_OK;
     dcn_chunk key;
@@ -150,10 +156,8 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
     if (!dcn_json_object(&h->json))
         return h->json.status;
     while (dcn_json_key(&h->json, &key)) {
-        size_t field = 0;
+        enum field field = field_of(key);
 
-        while (field < FIELDS && !is(key, fields[field]))
-            field++;
         if (field < FIELDS && seen[field])
             return decant_error_set(h->err, DECANT_DUPLICATE, "duplicate field '%s'", fields[field]);
         switch (field) {
@@ -166,7 +170,7 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
         case OFFSETS:
             rc = read_offsets(h, begin, end);
             break;
-        default:
+        case FIELDS:
             if (!h->lenient) {
                 decant_error_set(h->err, DECANT_MALFORMED, "unknown field '%.*s'", (int)dcn_min(key.len, 64),
                                  (const char *)key.data);
