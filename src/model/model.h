@@ -92,7 +92,8 @@ typedef struct dcn_draft {
     size_t rank;
     decant_dtype dtype;
     bool has_id;
-    bool stays; /* the name already lies in the model's memory: not copied */
+    bool stays;    /* the name already lies in the model's memory: not copied */
+    bool any_name; /* a NUL in the name is let pass: C callers must mind its length */
     uint64_t id;
     dcn_span data;    /* the model takes a reference of its own on the backing */
     dcn_extra *extra; /* likewise */
@@ -107,7 +108,7 @@ typedef struct dcn_draft {
 decant_status dcn_model_create(uint64_t seed, decant_model **out, decant_error *err);
 
 /*
- * Appends an entry. The name must be unique, UTF-8 and without a NUL.
+ * Appends an entry. The name must be unique, UTF-8 and, unless the draft lets it pass, without a NUL.
  *
  * @return DECANT_DUPLICATE with found and expected, DECANT_MALFORMED, DECANT_NOMEM; the model is as it was
  */

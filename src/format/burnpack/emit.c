@@ -85,9 +85,14 @@ static decant_status check_limits(const dcn_bpk_sizes *sizes, unsigned allow, de
 
 /* --- what is lost ------------------------------------------------------------------------------------------------- */
 
+static bool is_bool(unsigned dtype)
+{
+    return dtype >= DECANT_BOOL && dtype < DECANT_BOOL + DCN_BPK_BOOLS;
+}
+
 static bool has_place(decant_dtype dtype)
 {
-    if (dtype == DECANT_QFLOAT || (dtype >= DECANT_BOOL && dtype < DECANT_BOOL + DCN_BPK_BOOLS))
+    if (dtype == DECANT_QFLOAT || is_bool(dtype))
         return true;
     for (size_t i = 0; i < DCN_BPK_DTYPES; i++)
         if (dcn_bpk_dtypes[i] == (uint8_t)dtype)
@@ -210,7 +215,7 @@ static void put_dtype(dcn_buf *buf, const dcn_entry *entry)
     if (entry->dtype == DECANT_QFLOAT) {
         put_variant(buf, DCN_BPK_QFLOAT);
         put_scheme(buf, quant);
-    } else if (entry->dtype >= DECANT_BOOL && entry->dtype < DECANT_BOOL + DCN_BPK_BOOLS) {
+    } else if (is_bool(entry->dtype)) {
         put_variant(buf, DCN_BPK_BOOL);
         put_key(buf, dcn_bpk_bools[entry->dtype - DECANT_BOOL]);
     } else {
@@ -283,17 +288,18 @@ static void put_values(dcn_buf *buf, const char *key, const order *o, bool texts
 
 /* --- the header --------------------------------------------------------------------------------------------------- */
 
-/* At least the bytes that put_tensor() and put_values() write, and few more: the header is built in one piece. */
+/* At least the bytes that build_header() writes, and few more: they are to come in one allocation. */
 static size_t header_room(const decant_model *model, uint64_t end)
 {
-    enum { TOP = 64, KEYS = 48, DTYPE = 16, SCHEME = 128, VALUE = 24 };
-    size_t room = TOP + model->count * (KEYS + DTYPE + 2 * dcn_cbor_head_len(end));
+    enum { TOP = 64, KEYS = 32, NAME = 7, BOOL = 13, SCHEME = 128, ID = 9, VALUE = 24 };
+    size_t room = TOP + model->count * (KEYS + NAME + 2 * (size_t)dcn_cbor_head_len(end));
 
     for (size_t i = 0; i < model->count; i++) {
         const dcn_entry *entry = &model->entries[i];
 
-        room += entry->name_len + (entry->has_id ? 9 + dcn_cbor_head_len(entry->id) : 0);
-        room += entry->dtype == DECANT_QFLOAT ? SCHEME : 0;
+        room += dcn_cbor_head_len(entry->name_len) + entry->name_len;
+        room += is_bool(entry->dtype) ? BOOL : entry->dtype == DECANT_QFLOAT ? SCHEME : 0;
+        room += entry->has_id ? ID + dcn_cbor_head_len(entry->id) : 0;
         for (size_t k = 0; k < entry->rank; k++)
             room += dcn_cbor_head_len(entry->shape[k]);
     }

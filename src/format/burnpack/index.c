@@ -15,6 +15,7 @@ typedef struct oddities {
     dcn_chunk unknown;       /* the first key that no reader knows */
     uint64_t unknowns;       /* how many of them */
     uint64_t repeated;       /* names and keys that came again: the last counts */
+    uint64_t nuls;           /* names that hold one */
     uint64_t overlaps;       /* tensors on bytes of others */
     uint64_t after_metadata; /* bytes */
     uint64_t after_data;     /* bytes */
@@ -468,7 +469,7 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         {DCN_BPK_OFFSETS, read_offsets, true},
         {DCN_BPK_ID, read_id, false},
     };
-    descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true}};
+    descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true, .any_name = h->lenient}};
     size_t index;
     decant_status rc;
 
@@ -476,6 +477,7 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
     if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d)) || (rc = check_claims(h, &d)))
         return rc;
+    h->odd.nuls += memchr(name.data, 0, name.len) != NULL;
     d.draft.data = (dcn_span){h->bytes, h->data + d.begin, d.end - d.begin};
     if (d.draft.data.len > h->largest)
         h->largest = d.draft.data.len;
@@ -732,6 +734,7 @@ static decant_status add_notes(header *h)
         return rc;
     if ((rc = note_odd(h, h->odd.repeated, "repeated name, of which the last counts",
                        "repeated names, of which the last count")) ||
+        (rc = note_odd(h, h->odd.nuls, "name with a NUL in it", "names with a NUL in them")) ||
         (rc = note_odd(h, h->odd.overlaps, "tensor on data of others", "tensors on data of others")) ||
         (rc = note_odd(h, h->odd.after_metadata, "byte after the metadata", "bytes after the metadata")) ||
         (rc = note_odd(h, h->odd.after_data, "byte after the data", "bytes after the data")))
