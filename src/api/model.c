@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "format/burnpack/quant.h"
+#include "format/format.h"
 
 decant_status decant_model_create(decant_model **out, decant_error *err)
 {

@@ -168,11 +168,13 @@ bool dcn_backing_place(dcn_backing *b, uint64_t at, dcn_place *out)
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
+enum { MOST_AT_ONCE = 64 };
+
 /* Ranges of one leaf that are asked for together. */
 typedef struct batch {
     dcn_backing *leaf;
     size_t count;
-    dcn_fetch items[64];
+    dcn_fetch items[MOST_AT_ONCE];
 } batch;
 
 static decant_status flush(batch *ask, decant_error *err)
@@ -193,7 +195,6 @@ decant_status dcn_backing_fetch(dcn_backing *b, dcn_fetch *f, size_t count, deca
     batch ask;
     decant_status rc;
 
-    ask.leaf = NULL;
     ask.count = 0;
     for (size_t i = 0; i < count; i++) {
         assert(!dcn_outside(f[i].at, f[i].len, b->len));
@@ -208,7 +209,7 @@ decant_status dcn_backing_fetch(dcn_backing *b, dcn_fetch *f, size_t count, deca
                 leave(&s);
                 continue;
             }
-            if ((ask.leaf != s.b || ask.count == sizeof ask.items / sizeof *ask.items) && (rc = flush(&ask, err)))
+            if ((ask.count == MOST_AT_ONCE || (ask.count && ask.leaf != s.b)) && (rc = flush(&ask, err)))
                 return rc;
             ask.leaf = s.b;
             ask.items[ask.count++] = (dcn_fetch){s.at, dst, len};

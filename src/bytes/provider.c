@@ -85,7 +85,7 @@ static decant_status copy_ranges(provider *p, const dcn_fetch *f, size_t count, 
 
     if (rc)
         return rc;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && p->lent.data; i++) /* there is no data only where there are no bytes */
         memcpy(f[i].dst, (const uint8_t *)p->lent.data + f[i].at, f[i].len);
     discard(p);
     return DECANT_OK;

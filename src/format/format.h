@@ -54,6 +54,17 @@ decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_er
 decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, bool lenient,
                               decant_model **out, decant_error *err);
 
+/*
+ * A scheme of quantization as an extra, in its canonical form: leading 1s of a block are dropped. One may hang on any number of entries.
+ *
+ * @param out  [owned] one reference
+ * @return DECANT_BAD_CALL for parameters that are none, DECANT_NOMEM
+ */
+decant_status dcn_quant_extra(const decant_quant *quant, dcn_extra **out, decant_error *err);
+
+/* The scheme in an extra, lent by it; NULL if the extra is NULL or another's. */
+const decant_quant *dcn_quant_of(const dcn_extra *extra);
+
 extern const dcn_format dcn_burnpack;
 extern const dcn_format dcn_safetensors;
 

@@ -1,25 +1,15 @@
 /*
  * Burn's quantization schemes: the parameters of a QFLOAT entry, which travel as its extra, and the bytes that they call for.
+ * (What everybody may know of them is in format.h.)
  * (burn-std 0.23.0-pre.1, src/tensor/quantization.rs; cubecl-common 0.12.0-pre.1, src/quant/scheme.rs.)
  */
 #ifndef DCN_BURNPACK_QUANT_H
 #define DCN_BURNPACK_QUANT_H
 
-#include "model/model.h"
+#include "format/format.h"
 
 /* Dimensions of a block (cubecl-common 0.12.0-pre.1, MAX_DIMS). */
 enum { DCN_QUANT_DIMS = 5 };
-
-/*
- * A scheme as an extra, in its canonical form: leading 1s of a block are dropped. One may hang on any number of entries.
- *
- * @param out  [owned] one reference
- * @return DECANT_BAD_CALL for parameters that are none, DECANT_NOMEM
- */
-decant_status dcn_quant_extra(const decant_quant *quant, dcn_extra **out, decant_error *err);
-
-/* The scheme in an extra, lent by it; NULL if the extra is NULL or another's. */
-const decant_quant *dcn_quant_of(const dcn_extra *extra);
 
 /* Whether two schemes, both canonical, are the same. */
 bool dcn_quant_equal(const decant_quant *a, const decant_quant *b);

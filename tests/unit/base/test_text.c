@@ -97,6 +97,16 @@ TEST(utf8__agrees_with_the_table_of_the_standard)
         }
 }
 
+TEST(comparing__orders_by_bytes_and_what_is_shorter_first)
+{
+    CHECK_EQ(dcn_text_compare("", 0, "", 0), 0);
+    CHECK(dcn_text_compare("a", 1, "ab", 2) < 0);
+    CHECK(dcn_text_compare("ab", 2, "a", 1) > 0);
+    CHECK(dcn_text_compare("ab", 2, "ac", 2) < 0);
+    CHECK(dcn_text_compare("z", 1, "\xc2\x80", 2) < 0); /* bytes count as unsigned */
+    CHECK_EQ(dcn_text_compare("abc", 2, "abd", 2), 0);
+}
+
 TEST(cutting__never_cuts_a_character)
 {
     const char text[] = "a\xe2\x82\xac\xf0\x9f\x98\x80z";

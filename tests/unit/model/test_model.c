@@ -150,20 +150,22 @@ TEST(names_that_stay__are_not_copied)
     decant_model_close(&model);
 }
 
-TEST(sorting__orders_by_place_then_name_and_everything_is_still_found)
+TEST(sorting__orders_by_place_then_empty_ones_then_name_and_everything_is_still_found)
 {
-    static const char *const order[] = {"late", "a", "z", "last"};
+    static const char *const order[] = {"late", "zz", "a", "z", "last"};
     decant_error err = {0};
     decant_bytes *bytes = wrap();
     decant_model *model = create();
+    dcn_draft empty = {.name = "zz", .name_len = 2, .data = {bytes, 8, 0}};
     size_t index;
 
     CHECK_OK(add_at(model, "z", bytes, 8, &err), &err);
     CHECK_OK(add_at(model, "last", bytes, 12, &err), &err);
     CHECK_OK(add_at(model, "late", bytes, 0, &err), &err);
     CHECK_OK(add_at(model, "a", bytes, 8, &err), &err);
+    CHECK_OK(dcn_model_add(model, &empty, &err), &err);
     dcn_model_sort(model);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         CHECK_BYTES(model->entries[i].name, model->entries[i].name_len, order[i], strlen(order[i]));
         CHECK(dcn_model_find(model, order[i], strlen(order[i]), &index));
         CHECK_EQ(index, i);
