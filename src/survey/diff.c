@@ -20,30 +20,24 @@ typedef struct job {
     decant_on_difference found;
     void *ctx;
     decant_diff_totals totals;
+    decant_error lending; /* of an attempt that may fail; here, so that it is not cleared for every tensor */
 } job;
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
-
-static int compare_text(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-    return order ? order : (a_len > b_len) - (a_len < b_len);
-}
 
 /* Both are given pointers to elements of a_named or b_named. */
 static int compare_entries(const void *a, const void *b)
 {
     const dcn_entry *x = *(const dcn_entry *const *)a, *y = *(const dcn_entry *const *)b;
 
-    return compare_text(x->name, x->name_len, y->name, y->name_len);
+    return dcn_text_compare(x->name, x->name_len, y->name, y->name_len);
 }
 
 /* Metadata and scalars are kinds of their own: each may have the same key. */
 static int compare_values(const void *a, const void *b)
 {
     const dcn_value *x = *(const dcn_value *const *)a, *y = *(const dcn_value *const *)b;
-    int order = compare_text(x->key, x->key_len, y->key, y->key_len);
+    int order = dcn_text_compare(x->key, x->key_len, y->key, y->key_len);
 
     return order ? order : (x->value.type == DECANT_VALUE_TEXT) - (y->value.type == DECANT_VALUE_TEXT);
 }
@@ -92,16 +86,15 @@ static decant_status side_failed(const side *s, decant_error *err, decant_status
     return rc;
 }
 
-static decant_status side_begin(side *s, decant_error *err)
+static decant_status side_begin(job *j, side *s, decant_error *err)
 {
     const dcn_span *span = &s->entry->data;
-    decant_error failure = {0};
-    decant_status rc = dcn_backing_lend(span->backing, span->offset, span->len, true, &s->view, &failure);
+    decant_status rc = dcn_backing_lend(span->backing, span->offset, span->len, true, &s->view, &j->lending);
 
     if (rc == DECANT_OK || rc == DECANT_UNSUPPORTED)
         return DECANT_OK;
     if (err)
-        *err = failure;
+        *err = j->lending;
     return side_failed(s, err, rc);
 }
 
@@ -168,7 +161,7 @@ static decant_status compare_data(job *j, side *a, side *b, const decant_tensor 
     findings f = {.unit = unit ? unit : 1};
     decant_status rc = DECANT_OK;
 
-    if (both > 0 && ((rc = side_begin(a, err)) || (rc = side_begin(b, err))))
+    if (both > 0 && ((rc = side_begin(j, a, err)) || (rc = side_begin(j, b, err))))
         goto done;
     for (uint64_t at = 0; at < both; at += j->slot) {
         size_t len = (size_t)dcn_min(both - at, j->slot);
@@ -231,11 +224,12 @@ static decant_status compare_tensors(job *j, const void *a_entry, const void *b_
     bool alike = true;
     decant_status rc = DECANT_OK;
 
-    dcn_dtype_text(a_text, &a);
-    dcn_dtype_text(b_text, &b);
-    if (strcmp(a_text, b_text) != 0) {
-        alike = false;
-        rc = tell_tensor(j, DECANT_DTYPE_DIFFERS, &a, &b, a_text, b_text, err);
+    if (a.dtype != b.dtype || a.quant || b.quant) {
+        dcn_dtype_text(a_text, &a);
+        dcn_dtype_text(b_text, &b);
+        alike = strcmp(a_text, b_text) == 0;
+        if (!alike)
+            rc = tell_tensor(j, DECANT_DTYPE_DIFFERS, &a, &b, a_text, b_text, err);
     }
     if (rc == DECANT_OK && !same_shape(&a, &b)) {
         alike = false;
@@ -282,7 +276,7 @@ static bool same_value(const decant_value *a, const decant_value *b)
     case DECANT_VALUE_BOOL:
         return !a->as.boolean == !b->as.boolean;
     case DECANT_VALUE_TEXT:
-        return compare_text(a->as.text.data, a->as.text.len, b->as.text.data, b->as.text.len) == 0;
+        return dcn_text_compare(a->as.text.data, a->as.text.len, b->as.text.data, b->as.text.len) == 0;
     default:
         return a->as.u64 == b->as.u64; /* 64 bits, whatever they are */
     }
