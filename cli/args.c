@@ -1,0 +1,233 @@
+#include "args.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF)
+#define WRITES (CLI_CONVERT | CLI_PLAN)
+#define ALL (READS | CLI_FORMATS)
+
+enum kind { SWITCH, TEXT, ALLOW };
+
+static const struct flag {
+    const char *name;
+    char letter; /* 0: none */
+    enum kind kind;
+    unsigned bits;     /* the commands that take it */
+    size_t at;         /* its field in cli_args */
+    const char *value; /* as help names it; NULL: none */
+    const char *help;
+} flags[] = {
+    {"output", 'o', TEXT, WRITES, offsetof(cli_args, output), "OUT",
+     "the file to write; its extension picks the format"},
+    {"to", 0, TEXT, WRITES, offsetof(cli_args, to), "FORMAT", "the format, by a name that decant formats prints"},
+    {"force", 'f', SWITCH, WRITES, offsetof(cli_args, force), NULL, "replace OUT when the new one is complete"},
+    {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
+    {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss"},
+    {"lenient", 0, SWITCH, READS, offsetof(cli_args, lenient), NULL, "accept what the format's own reader accepts"},
+    {"json", 0, SWITCH, ALL, offsetof(cli_args, json), NULL, "print one JSON document and nothing else"},
+    {"quiet", 'q', SWITCH, ALL, offsetof(cli_args, quiet), NULL, "print errors and answers only"},
+    {"verbose", 'v', SWITCH, ALL, offsetof(cli_args, verbose), NULL, "print more"},
+    {"help", 'h', SWITCH, ALL, offsetof(cli_args, help), NULL, "print this"},
+    {"version", 0, SWITCH, ALL, offsetof(cli_args, version), NULL, "print the version"},
+};
+
+enum { FLAGS = sizeof flags / sizeof *flags };
+
+static const struct word {
+    const char *name;
+    unsigned bit;
+} words[] = {{"limits", DECANT_ALLOW_LIMITS}, {"loss", DECANT_ALLOW_LOSS}};
+
+enum { WORDS = sizeof words / sizeof *words };
+
+size_t cli_distance(const char *a, const char *b)
+{
+    size_t row[64], a_len = strlen(a), b_len = strlen(b);
+
+    if (a_len > 63 || b_len > 63)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b_len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]), best = row[j] < row[j - 1] ? row[j] : row[j - 1];
+
+            diagonal = row[j];
+            row[j] = change < best + 1 ? change : best + 1;
+        }
+    }
+    return row[b_len];
+}
+
+const char *cli_closest(const char *word, const char *const *candidates)
+{
+    const char *best = NULL;
+    size_t least = strlen(word) < 4 ? 2 : 3; /* less than that is close */
+
+    for (; *candidates; candidates++) {
+        size_t distance = cli_distance(word, *candidates);
+
+        if (distance < least) {
+            least = distance;
+            best = *candidates;
+        }
+    }
+    return best;
+}
+
+/* The flag of a name of `len` bytes, among those of the commands in `bits`. */
+static const struct flag *find_name(const char *name, size_t len, unsigned bits)
+{
+    for (size_t i = 0; i < FLAGS; i++)
+        if ((flags[i].bits & bits) && strlen(flags[i].name) == len && memcmp(flags[i].name, name, len) == 0)
+            return &flags[i];
+    return NULL;
+}
+
+static const struct flag *find_letter(char letter, unsigned bits)
+{
+    for (size_t i = 0; i < FLAGS; i++)
+        if ((flags[i].bits & bits) && flags[i].letter == letter)
+            return &flags[i];
+    return NULL;
+}
+
+static decant_status unknown(const char *flag, unsigned bits, char *hint, decant_error *err)
+{
+    const char *names[FLAGS + 1] = {0}, *close;
+    char name[64];
+    size_t count = 0;
+
+    for (size_t i = 0; i < FLAGS; i++)
+        if (flags[i].bits & bits)
+            names[count++] = flags[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(flag + strspn(flag, "-"), "="), flag + strspn(flag, "-"));
+    close = cli_closest(name, names);
+    if (close)
+        snprintf(hint, 256, "did you mean --%s?", close);
+    return decant_error_set(err, DECANT_BAD_CALL, "unknown flag '%s'", flag);
+}
+
+static decant_status set_allow(unsigned *allow, const char *list, char *hint, decant_error *err)
+{
+    for (const char *at = list;; at++) {
+        size_t len = strcspn(at, ","), i;
+
+        for (i = 0; i < WORDS && (strlen(words[i].name) != len || memcmp(words[i].name, at, len) != 0); i++)
+            ;
+        if (i == WORDS) {
+            snprintf(hint, 256, "the words are: limits, loss");
+            return decant_error_set(err, DECANT_BAD_CALL, "--allow: unknown word '%.*s'", (int)len, at);
+        }
+        *allow |= words[i].bit;
+        at += len;
+        if (!*at)
+            return DECANT_OK;
+    }
+}
+
+/* Sets what a flag stands for. `value` is NULL for a switch. */
+static decant_status set(cli_args *args, const struct flag *flag, const char *value, char *hint, decant_error *err)
+{
+    char *field = (char *)args + flag->at;
+
+    switch (flag->kind) {
+    case SWITCH:
+        *(bool *)(void *)field = true;
+        return DECANT_OK;
+    case TEXT:
+        if (*(const char **)(void *)field) {
+            snprintf(hint, 256, "give it once");
+            return decant_error_set(err, DECANT_BAD_CALL, "--%s is given twice", flag->name);
+        }
+        *(const char **)(void *)field = value;
+        return DECANT_OK;
+    case ALLOW:
+        break;
+    }
+    return set_allow((unsigned *)(void *)field, value, hint, err);
+}
+
+/* One word of the line that begins with "-"; `next` is the word after it, or NULL. `took`: it was the value. */
+static decant_status parse_word(cli_args *args, unsigned bits, const char *word, const char *next, bool *took,
+                                char *hint, decant_error *err)
+{
+    bool is_long = word[1] == '-';
+    const char *at = word + (is_long ? 2 : 1);
+
+    do {
+        size_t len = is_long ? strcspn(at, "=") : 1;
+        const struct flag *flag = is_long ? find_name(at, len, bits) : find_letter(*at, bits);
+        const char *value = NULL;
+        decant_status rc;
+
+        if (!flag)
+            return unknown(word, bits, hint, err);
+        at += len;
+        if (flag->kind != SWITCH) {
+            value = *at ? at + (is_long ? 1 : 0) : next;
+            *took = !*at;
+            at += strlen(at);
+            if (!value) {
+                snprintf(hint, 256, "--%s %s", flag->name, flag->value);
+                return decant_error_set(err, DECANT_BAD_CALL, "--%s lacks its value", flag->name);
+            }
+        } else if (is_long && *at) {
+            snprintf(hint, 256, "--%s alone", flag->name);
+            return decant_error_set(err, DECANT_BAD_CALL, "--%s takes no value", flag->name);
+        }
+        rc = set(args, flag, value, hint, err);
+        if (rc)
+            return rc;
+    } while (*at);
+    return DECANT_OK;
+}
+
+decant_status cli_args_parse(cli_args *args, unsigned bits, int count, char **argv, char *hint, decant_error *err)
+{
+    bool only_files = false;
+
+    args->files = argv;
+    for (int i = 0; i < count; i++) {
+        bool took = false;
+        decant_status rc;
+
+        if (only_files || argv[i][0] != '-' || argv[i][1] == '\0') {
+            args->files[args->file_count++] = argv[i];
+        } else if (strcmp(argv[i], "--") == 0) {
+            only_files = true;
+        } else {
+            rc = parse_word(args, bits, argv[i], i + 1 < count ? argv[i + 1] : NULL, &took, hint, err);
+            if (rc)
+                return rc;
+            i += took;
+        }
+    }
+    return DECANT_OK;
+}
+
+bool cli_args_json(int count, char **argv)
+{
+    for (int i = 0; i < count && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+void cli_args_help(FILE *out, unsigned bits)
+{
+    for (size_t i = 0; i < FLAGS; i++) {
+        const struct flag *flag = &flags[i];
+        char left[64];
+
+        if (!(flag->bits & bits))
+            continue;
+        snprintf(left, sizeof left, "%c%c%c --%s%s%s", flag->letter ? '-' : ' ', flag->letter ? flag->letter : ' ',
+                 flag->letter ? ',' : ' ', flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
+        fprintf(out, "  %-24s %s\n", left, flag->help);
+    }
+}

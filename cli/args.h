@@ -1,0 +1,42 @@
+/* Flags, from one table that also makes the help. */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <decant/decant.h>
+
+enum { CLI_CONVERT = 1, CLI_PLAN = 2, CLI_INSPECT = 4, CLI_LS = 8, CLI_DIFF = 16, CLI_FORMATS = 32 };
+
+typedef struct cli_args {
+    bool help, version, quiet, verbose, json;
+    bool lenient, dry_run, force;
+    unsigned allow;          /* DECANT_ALLOW_* */
+    const char *output, *to; /* NULL: not given */
+    char **files;            /* the words that are no flags; in argv, which is reordered */
+    size_t file_count;
+} cli_args;
+
+/*
+ * Parses argv[0..count) for the commands in `bits`.
+ *
+ * @param hint  of 256 bytes: what would be right, when it fails
+ * @return DECANT_BAD_CALL with its message, for wrong usage
+ */
+decant_status cli_args_parse(cli_args *args, unsigned bits, int count, char **argv, char *hint, decant_error *err);
+
+/* Whether --json is among them: known before anything else can be wrong. */
+bool cli_args_json(int count, char **argv);
+
+/* The flags of a command, a line each, for its help. */
+void cli_args_help(FILE *out, unsigned bits);
+
+/* The one of `words` (NULL ends) that `word` may be a misspelling of; NULL if none is close. */
+const char *cli_closest(const char *word, const char *const *words);
+
+/* How many letters must be put in, taken out or changed. Words of more than 63 bytes are far from everything. */
+size_t cli_distance(const char *a, const char *b);
+
+#endif

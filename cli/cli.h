@@ -1,0 +1,65 @@
+/* What the commands share: who is called, with what, and how a run ends. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <decant/decant.h>
+
+#include "args.h"
+#include "json.h"
+
+/* Exit status, as in decant(1). A signal gives 128 and its number. */
+enum {
+    CLI_DONE = 0,
+    CLI_NO = 1,      /* the answer is no */
+    CLI_USAGE = 2,   /* wrong usage */
+    CLI_INPUT = 3,   /* an input refused */
+    CLI_OUTPUT = 4,  /* the output refused or failed */
+    CLI_RESERVED = 6 /* saved, with a reservation that is printed */
+};
+
+typedef struct cli cli;
+
+typedef struct cli_command {
+    const char *name;
+    const char *usage;    /* what follows the name */
+    const char *summary;  /* one line, lower case */
+    const char *examples; /* lines, each ended */
+    unsigned bit;         /* CLI_CONVERT ...: which flags it takes */
+    size_t min_files, max_files;
+    int (*run)(cli *c); /* gives the exit status */
+} cli_command;
+
+/* One run. */
+struct cli {
+    const cli_command *command; /* NULL: none was named */
+    cli_args args;
+    cli_json json;      /* fields of the command under --json */
+    decant_error last;  /* reported */
+    decant_error error; /* the first of the highest exit status */
+    int exit;           /* the highest so far */
+};
+
+extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_formats;
+
+/*
+ * Reports a failure: adds what the error lacks (the file, what to do next), prints it unless --json is set, keeps it for the
+ * end, and gives its exit status.
+ *
+ * @param side  whose fault it is where the error does not say
+ * @param file  it is about; NULL: none
+ */
+int cli_fail(cli *c, decant_error *err, decant_side side, const char *file);
+
+/* The same for wrong usage; `hint` says what would be right. */
+int cli_misuse(cli *c, const char *hint, const char *format, ...) DECANT_PRINTF(3, 4);
+
+/* Opens an input as the flags say. A failure is reported already; gives the exit status. */
+int cli_open(cli *c, const char *path, decant_model **out);
+
+/*
+ * Opens one FILE after the other and shows it; one that fails does not stop the others. Under --json each is an object of
+ * "files", with "file" and "error" written here. Gives the highest exit status.
+ */
+int cli_each_file(cli *c, void (*show)(cli *c, const char *path, const decant_model *model));
+
+#endif

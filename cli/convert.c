@@ -1,0 +1,344 @@
+#include "cli.h"
+#include "out.h"
+#include "progress.h"
+#include "signals.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* --- where it goes -------------------------------------------------------------------------------------------------- */
+
+/* ".bpk, .safetensors" or "burnpack, safetensors": what this build writes. */
+static void list_formats(char *out, size_t size, bool extensions)
+{
+    decant_format_info info = {.size = sizeof info};
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; decant_format(i, &info) && used < size; i++)
+        if (info.writes)
+            used += (size_t)snprintf(out + used, size - used, "%s%s%s", used ? ", " : "", extensions ? "." : "",
+                                     extensions ? info.extension : info.name);
+}
+
+/* The format of OUT, by --to or by its extension. Gives the exit status. */
+static int choose_format(cli *c, const char **format)
+{
+    const char *out = c->args.output, *to = c->args.to;
+    decant_format_info info = {.size = sizeof info};
+    char known[256], hint[300];
+    size_t len = strlen(out);
+
+    for (size_t i = 0; decant_format(i, &info); i++) {
+        size_t ext = strlen(info.extension);
+        bool by_name = to && strcmp(to, info.name) == 0;
+        bool by_extension =
+            !to && len > ext && out[len - ext - 1] == '.' && !strcasecmp(out + len - ext, info.extension);
+
+        if (info.writes && (by_name || by_extension)) {
+            *format = info.name;
+            return CLI_DONE;
+        }
+    }
+    list_formats(known, sizeof known, !to);
+    if (to) {
+        snprintf(hint, sizeof hint, "the formats are: %s", known);
+        return cli_misuse(c, hint, "--to: no format is called '%s'", to);
+    }
+    snprintf(hint, sizeof hint, "choose one of %s, or --to FORMAT", known);
+    return cli_misuse(c, hint, "%s: its extension names no format", out);
+}
+
+/* The entry of `folder` that `name` may be a misspelling of, in `found` of 200 bytes; "" if there is none. */
+static void find_similar(const char *folder, const char *name, char *found)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t least = strlen(name) < 4 ? 2 : 3;
+
+    found[0] = '\0';
+    while (dir && (entry = readdir(dir))) {
+        size_t distance = entry->d_name[0] == '.' ? least : cli_distance(name, entry->d_name);
+
+        if (distance < least) {
+            least = distance;
+            cli_escape(found, 200, entry->d_name);
+        }
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* The folder of a path; "." if it names none. To be freed. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/*
+ * A folder that is not there is the commonest mistake, and known before anything is read. All else about the place is the
+ * library's to check.
+ */
+static int check_folder(cli *c, const char *out)
+{
+    decant_error err = {0};
+    char *folder = folder_of(out), *above = folder ? folder_of(folder) : NULL, similar[200];
+    struct stat status;
+    int result = CLI_DONE;
+
+    if (!folder || !above) {
+        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+        result = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+    } else if (stat(folder, &status) && (errno == ENOENT || errno == ENOTDIR)) {
+        const char *name = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder;
+
+        (void)decant_error_set(&err, DECANT_NOT_FOUND, "there is no folder '%s'", folder);
+        find_similar(above, name, similar);
+        if (similar[0])
+            snprintf(err.hint, sizeof err.hint, "did you mean '%s'?", similar);
+        result = cli_fail(c, &err, DECANT_SIDE_OUTPUT, out);
+    } else if (out[strlen(out) - 1] == '/' || (lstat(out, &status) == 0 && S_ISDIR(status.st_mode))) {
+        (void)decant_error_set(&err, DECANT_EXISTS, "is a folder, expected the name of a file");
+        snprintf(err.hint, sizeof err.hint, "name a file in it");
+        result = cli_fail(c, &err, DECANT_SIDE_OUTPUT, out);
+    }
+    free(above);
+    free(folder);
+    return result;
+}
+
+static int check_words(cli *c)
+{
+    if (c->args.file_count > 1)
+        return cli_misuse(c, "convert them one by one; merging comes later", "%zu inputs given, expected one",
+                          c->args.file_count);
+    if (!c->args.output)
+        return cli_misuse(c, "name it with -o OUT", "no output given");
+    if (!c->args.output[0])
+        return cli_misuse(c, "name it with -o OUT", "the name of the output is empty");
+    if (strcmp(c->args.output, "-") == 0)
+        return cli_misuse(c, "name a file with -o OUT", "standard output cannot be written to yet");
+    return CLI_DONE;
+}
+
+/* --- what is said --------------------------------------------------------------------------------------------------- */
+
+/* The most memory this program held, in bytes. getrusage() would count what ran before exec. */
+static uint64_t peak_memory(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    struct rusage usage;
+    unsigned long long kib = 0;
+    char line[256];
+
+    while (status && kib == 0 && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %llu", &kib) != 1)
+            kib = 0;
+    if (status)
+        fclose(status);
+    if (kib == 0 && getrusage(RUSAGE_SELF, &usage) == 0)
+        kib = (unsigned long long)usage.ru_maxrss;
+    return (uint64_t)kib * 1024;
+}
+
+static void put_row(const char *label, const char *text)
+{
+    printf("%-9s %s\n", label, text);
+}
+
+static void show_plan(const cli *c, const decant_report *report)
+{
+    const char *path, *route, *reason, *text;
+    char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
+    uint64_t bytes;
+
+    fputs("from      ", stdout);
+    cli_put_text(stdout, c->args.files[0], strlen(c->args.files[0]), SIZE_MAX);
+    printf(", %s tensor%s, %s\n", cli_thousands(number, decant_report_tensors(report)),
+           cli_plural(decant_report_tensors(report)), cli_size(other, decant_report_data(report)));
+    fputs("to        ", stdout);
+    cli_put_text(stdout, c->args.output, strlen(c->args.output), SIZE_MAX);
+    printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
+
+    for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
+        snprintf(line, sizeof line, "%s, kept afterwards (%s)", strcmp(route, "copy") == 0 ? "copied" : route, reason);
+        put_row(i ? "" : "inputs", line);
+    }
+    snprintf(line, sizeof line, decant_report_free(report) ? "%s needed, %s free" : "%s needed",
+             cli_size(number, decant_report_room(report)), cli_size(other, decant_report_free(report)));
+    put_row("room", line);
+    snprintf(line, sizeof line, "%.0f MiB", (double)decant_report_memory(report) / (1 << 20));
+    put_row("memory", line);
+    for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
+        put_row(i ? "" : "loses", text);
+    if (!decant_report_loss(report, 0))
+        put_row("loses", "nothing");
+    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
+        printf("%s%s", i ? ", " : "opens in  ", text);
+    if (decant_report_reader(report, 0))
+        fputc('\n', stdout);
+    puts("nothing was written");
+}
+
+/* What was done, on standard error: it is no answer. */
+static void show_saved(const cli *c, const decant_report *report, double seconds)
+{
+    const char *path, *route, *reason, *text;
+    char number[CLI_NUMBER], tensors[CLI_NUMBER], took[CLI_NUMBER];
+    uint64_t bytes;
+
+    fputs("saved ", stderr);
+    cli_put_text(stderr, c->args.output, strlen(c->args.output), SIZE_MAX);
+    fprintf(stderr, ": %s tensor%s, %s bytes in %s, %.0f MiB of memory\n",
+            cli_thousands(tensors, decant_report_tensors(report)), cli_plural(decant_report_tensors(report)),
+            cli_thousands(number, decant_report_size(report)), cli_duration(took, seconds),
+            (double)peak_memory() / (1 << 20));
+    for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
+        fprintf(stderr, "  lost     %s\n", text);
+    if (!c->args.verbose)
+        return;
+    for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
+        fprintf(stderr, "  %-8s %s bytes of ", route, cli_thousands(number, bytes));
+        cli_put_text(stderr, path, strlen(path), SIZE_MAX);
+        fprintf(stderr, " (%s)\n", reason);
+    }
+    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
+        fprintf(stderr, "  %-8s %s\n", "opens in", text);
+}
+
+static void put_json_readers(cli_json *j, const decant_report *report)
+{
+    const char *text;
+
+    cli_json_open(j, "opens_in", '[');
+    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
+        cli_json_text(j, NULL, text);
+    cli_json_close(j, ']');
+}
+
+static void put_json_report(cli_json *j, const char *out, const decant_report *report)
+{
+    const char *path, *route, *reason, *text;
+    uint64_t bytes;
+
+    cli_json_open(j, "inputs", '[');
+    for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", path);
+        cli_json_bytes(j, "bytes", bytes);
+        cli_json_text(j, "route", route);
+        cli_json_text(j, "reason", reason);
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
+    cli_json_open(j, "output", '{');
+    cli_json_text(j, "file", out);
+    cli_json_text(j, "format", decant_report_format(report));
+    cli_json_bytes(j, "size", decant_report_size(report));
+    cli_json_bytes(j, "data", decant_report_data(report));
+    cli_json_count(j, "tensor_count", decant_report_tensors(report));
+    cli_json_bool(j, "published", decant_report_published(report));
+    cli_json_bool(j, "durable", decant_report_durable(report));
+    put_json_readers(j, report);
+    cli_json_close(j, '}');
+    cli_json_open(j, "loses", '[');
+    for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
+        cli_json_text(j, NULL, text);
+    cli_json_close(j, ']');
+    cli_json_bytes(j, "room", decant_report_room(report));
+    cli_json_bytes(j, "free", decant_report_free(report));
+    cli_json_bytes(j, "memory", decant_report_memory(report));
+}
+
+/* --- doing it ------------------------------------------------------------------------------------------------------- */
+
+static int save(cli *c, const decant_model *model, const char *format, bool plan_only)
+{
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_report *report = NULL;
+    decant_error err = {0};
+    cli_progress progress;
+    decant_status rc;
+    double seconds;
+    int status = CLI_DONE;
+
+    cli_progress_start(&progress, c->args.output, c->args.quiet || c->args.json || plan_only);
+    options.format = format;
+    options.allow = c->args.allow;
+    options.replace = c->args.force;
+    options.progress = cli_progress_step;
+    options.progress_ctx = &progress;
+
+    cli_signals_hold(true);
+    rc = (plan_only ? decant_plan : decant_save)(model, c->args.output, &options, &report, &err);
+    cli_signals_hold(false);
+    cli_progress_end(&progress);
+    seconds = cli_clock() - progress.start;
+
+    if (report && c->args.json) {
+        put_json_report(&c->json, c->args.output, report);
+        if (!plan_only) {
+            cli_json_real(&c->json, "seconds", seconds);
+            cli_json_bytes(&c->json, "peak_memory", peak_memory());
+        }
+    } else if (report && plan_only) {
+        show_plan(c, report);
+    } else if (report && !c->args.quiet) {
+        show_saved(c, report, seconds);
+    }
+    if (rc == DECANT_CANCELLED)
+        (void)decant_error_set(&err, rc, "stopped by a signal");
+    if (rc)
+        status = cli_fail(c, &err, DECANT_SIDE_OUTPUT, c->args.output);
+    decant_report_close(&report);
+    return status;
+}
+
+static int run(cli *c)
+{
+    bool plan_only = c->args.dry_run || c->command == &cli_plan;
+    const char *format = NULL;
+    decant_model *model = NULL;
+    int status;
+
+    if ((status = check_words(c)) || (status = check_folder(c, c->args.output)) ||
+        (status = choose_format(c, &format)) || (status = cli_open(c, c->args.files[0], &model)))
+        return status;
+    status = save(c, model, format, plan_only);
+    decant_model_close(&model);
+    return status;
+}
+
+const cli_command cli_convert = {
+    .name = "convert",
+    .usage = "IN -o OUT",
+    .summary = "one model file in, one of another format out",
+    .examples = "  decant convert model.safetensors -o model.bpk\n"
+                "  decant convert model.bpk -o model --to safetensors\n"
+                "  decant convert model.safetensors -o model.bpk -f    # replaces model.bpk\n",
+    .bit = CLI_CONVERT,
+    .min_files = 1,
+    .max_files = SIZE_MAX,
+    .run = run,
+};
+
+const cli_command cli_plan = {
+    .name = "plan",
+    .usage = "IN -o OUT",
+    .summary = "exactly what convert would do; writes nothing",
+    .examples = "  decant plan model.safetensors -o model.bpk\n"
+                "  decant plan --json model.safetensors -o model.bpk\n",
+    .bit = CLI_PLAN,
+    .min_files = 1,
+    .max_files = SIZE_MAX,
+    .run = run,
+};

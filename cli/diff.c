@@ -1,0 +1,164 @@
+#include "cli.h"
+#include "out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *kind_name(decant_difference_kind kind)
+{
+    switch (kind) {
+    case DECANT_ONLY_IN_A:
+        return "only in a";
+    case DECANT_ONLY_IN_B:
+        return "only in b";
+    case DECANT_DTYPE_DIFFERS:
+        return "dtype";
+    case DECANT_SHAPE_DIFFERS:
+        return "shape";
+    case DECANT_VALUES_DIFFER:
+        return "values";
+    case DECANT_METADATA_DIFFERS:
+        return "metadata";
+    }
+    return "other";
+}
+
+/* "[7, 12]": the place of an element in its tensor, counted row by row. */
+static void put_place(const decant_tensor *tensor, uint64_t index)
+{
+    uint64_t place[DECANT_MAX_RANK], rest = index;
+
+    if (tensor->rank > DECANT_MAX_RANK) {
+        printf("%" PRIu64, index);
+        return;
+    }
+    for (size_t i = tensor->rank; i-- > 0; rest /= tensor->shape[i])
+        place[i] = rest % tensor->shape[i];
+    cli_put_shape(stdout, place, tensor->rank);
+}
+
+static void put_values(const decant_difference *d)
+{
+    char differ[CLI_NUMBER], total[CLI_NUMBER];
+
+    printf("%s of %s %sdiffer, first at ", cli_thousands(differ, d->elements), cli_thousands(total, d->total),
+           d->in_bytes ? "bytes " : "");
+    if (d->in_bytes)
+        printf("%" PRIu64, d->first);
+    else
+        put_place(d->a, d->first);
+    printf(": %s, %s\n", d->a_text, d->b_text);
+}
+
+static void show_text(const decant_difference *d)
+{
+    const decant_tensor *only;
+
+    printf("%-11s ", kind_name(d->kind));
+    cli_put_text(stdout, d->name, d->name_len, SIZE_MAX);
+    fputs("   ", stdout);
+    switch (d->kind) {
+    case DECANT_ONLY_IN_A:
+    case DECANT_ONLY_IN_B:
+        only = d->a ? d->a : d->b;
+        printf("%s ", decant_dtype_name(only->dtype));
+        cli_put_shape(stdout, only->shape, only->rank);
+        fputc('\n', stdout);
+        break;
+    case DECANT_VALUES_DIFFER:
+        put_values(d);
+        break;
+    default:
+        printf("%s, %s\n", d->a_text, d->b_text);
+    }
+}
+
+static void put_json_side(cli_json *j, const char *key, const decant_tensor *tensor)
+{
+    if (!tensor)
+        return;
+    cli_json_open(j, key, '{');
+    cli_json_text(j, "dtype", decant_dtype_name(tensor->dtype));
+    cli_json_shape(j, "shape", tensor->shape, tensor->rank);
+    cli_json_bytes(j, "bytes", tensor->len);
+    cli_json_close(j, '}');
+}
+
+static void show_json(cli_json *j, const decant_difference *d)
+{
+    cli_json_open(j, NULL, '{');
+    cli_json_text(j, "kind", kind_name(d->kind));
+    cli_json_counted(j, "name", d->name, d->name_len);
+    put_json_side(j, "a", d->a);
+    put_json_side(j, "b", d->b);
+    if (d->kind == DECANT_VALUES_DIFFER) {
+        cli_json_text(j, "unit", d->in_bytes ? "byte" : "element");
+        cli_json_bytes(j, "differ", d->elements);
+        cli_json_bytes(j, "of", d->total);
+        cli_json_bytes(j, "first", d->first);
+    }
+    cli_json_text(j, "a_text", d->a_text);
+    cli_json_text(j, "b_text", d->b_text);
+    cli_json_close(j, '}');
+}
+
+static int on_difference(void *ctx, const decant_difference *difference)
+{
+    cli *c = ctx;
+
+    if (c->args.json)
+        show_json(&c->json, difference);
+    else
+        show_text(difference);
+    return 0;
+}
+
+static int compare(cli *c, const decant_model *a, const decant_model *b)
+{
+    decant_diff_totals totals = {0};
+    decant_error err = {0};
+    char tensors[CLI_NUMBER], bytes[CLI_NUMBER];
+    decant_status rc;
+
+    if (c->args.json)
+        cli_json_open(&c->json, "differences", '[');
+    rc = decant_diff(a, b, on_difference, c, &totals, &err);
+    if (c->args.json)
+        cli_json_close(&c->json, ']');
+    if (rc)
+        return cli_fail(c, &err, DECANT_SIDE_INPUT, NULL);
+    if (c->args.json) {
+        cli_json_bool(&c->json, "same", totals.differences == 0);
+        cli_json_count(&c->json, "tensor_count", totals.tensors);
+        cli_json_bytes(&c->json, "bytes", totals.bytes);
+    } else if (totals.differences == 0) {
+        printf("same: %s tensor%s, %s bytes, bit for bit\n", cli_thousands(tensors, totals.tensors),
+               cli_plural(totals.tensors), cli_thousands(bytes, totals.bytes));
+    }
+    return totals.differences ? CLI_NO : CLI_DONE;
+}
+
+static int run(cli *c)
+{
+    decant_model *a = NULL, *b = NULL;
+    int status;
+
+    if ((status = cli_open(c, c->args.files[0], &a)) == CLI_DONE &&
+        (status = cli_open(c, c->args.files[1], &b)) == CLI_DONE)
+        status = compare(c, a, b);
+    decant_model_close(&b);
+    decant_model_close(&a);
+    return status;
+}
+
+const cli_command cli_diff = {
+    .name = "diff",
+    .usage = "A B",
+    .summary = "do two files hold the same weights? Exit status 0: yes, 1: no",
+    .examples = "  decant diff model.safetensors model.bpk\n"
+                "  decant diff -q a.bpk b.bpk && echo same\n",
+    .bit = CLI_DIFF,
+    .min_files = 2,
+    .max_files = 2,
+    .run = run,
+};

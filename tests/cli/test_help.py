@@ -1,0 +1,133 @@
+"""Help, man pages, and wrong usage."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import support
+
+COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "formats"]
+NOT_YET = ["verify", "digest", "extract", "edit", "cat", "recover", "devices"]
+
+
+class Help(support.Case):
+    def test_help_shows_examples_first(self):
+        for command in COMMANDS:
+            lines = self.works(command, "--help").out.splitlines()
+            self.assertTrue(lines[0].startswith("decant %s: " % command))
+            self.assertTrue(lines[2].startswith("  decant %s" % command), lines)
+
+    def test_help_is_asked_for_in_any_of_its_ways(self):
+        self.assertEqual(self.works("help").out, self.works("--help").out)
+        self.assertEqual(self.works("help").out, self.works("-h").out)
+        for command in COMMANDS:
+            self.assertIn("  %s " % command, self.works("help").out)
+            self.assertEqual(self.works("help", command).out, self.works(command, "-h").out)
+
+    def test_version_is_one_line(self):
+        with open(os.path.join(support.SOURCE, "include/decant/version.h")) as f:
+            version = ".".join(re.findall(r"#define DECANT_VERSION_\w+ (\d+)", f.read()))
+        self.assertEqual(self.works("--version").out, "decant %s\n" % version)
+        self.assertEqual(self.works("ls", "--version").out, "decant %s\n" % version)
+
+    def test_no_command_is_wrong_usage_and_shows_the_help(self):
+        result = self.decant()
+        self.assertEqual((result.code, result.out), (2, ""))
+        self.assertEqual(result.err, self.works("help").out)
+
+    def test_each_example_parses(self):
+        for command in COMMANDS:
+            for line in re.findall(r"^  (decant .*)", self.works(command, "--help").out, re.M):
+                words = re.split(r"[|#&>]", line)[0].split()
+                self.assertNotEqual(self.decant(*words[1:]).code, 2, line)
+
+
+class ManPages(unittest.TestCase):
+    def page(self, name):
+        with open(os.path.join(support.SOURCE, "docs/man/%s.1" % name)) as f:
+            return f.read()
+
+    def test_each_command_has_a_page_with_the_flags_of_its_help(self):
+        for command in COMMANDS:
+            help_text = subprocess.run([support.DECANT, command, "--help"], capture_output=True, text=True, check=True).stdout
+            in_help = {(short, long, value) for short, long, value in
+                       re.findall(r"^  (?:-(\w),|   ) --([a-z-]+)(?: ([A-Z]\S*))?", help_text, re.M)}
+            in_page = {(short, long, value) for short, long, value in
+                       re.findall(r"^\.It (?:Fl (\w) , )?Fl -([a-z-]+)(?: Ar (\S+))?$", self.page("decant-" + command), re.M)}
+            self.assertGreater(len(in_help), 4)
+            self.assertEqual(in_help, in_page, command)
+
+    def test_the_first_page_names_every_command_and_no_other(self):
+        named = set(re.findall(r"^\.It Xr decant-(\w+) 1$", self.page("decant"), re.M))
+        pages = {os.path.basename(p)[7:-2] for p in glob.glob(os.path.join(support.SOURCE, "docs/man/decant-*.1"))}
+        self.assertEqual(named, set(COMMANDS))
+        self.assertEqual(pages, set(COMMANDS))
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_pages_render_without_a_warning(self):
+        for page in glob.glob(os.path.join(support.SOURCE, "docs/man/*.1")):
+            result = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", page], capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), page)
+            self.assertGreater(len(result.stdout), 500)
+
+
+class WrongUsage(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.model("m.safetensors")
+
+    def test_unknown_commands_are_refused_and_close_ones_suggested(self):
+        self.refused(2, "convrt", says="did you mean decant convert?")
+        for command in NOT_YET:
+            self.refused(2, command, "m.safetensors", says="unknown command '%s'" % command)
+
+    def test_unknown_flags_are_refused_and_close_ones_suggested(self):
+        self.refused(2, "convert", "m.safetensors", "--ouput", "x.bpk", says="did you mean --output?")
+        self.refused(2, "ls", "--verbos", "m.safetensors", says="did you mean --verbose?")
+        for flag in ["--consume", "--prefix", "--dtype", "--layout", "--verify", "-z"]:
+            self.refused(2, "convert", flag, "m.safetensors", "-o", "x.bpk", says="unknown flag '%s'" % flag)
+
+    def test_flags_of_other_commands_are_unknown(self):
+        self.refused(2, "ls", "-f", "m.safetensors", says="unknown flag")
+        self.refused(2, "formats", "--lenient", says="unknown flag")
+
+    def test_values_are_needed_where_they_belong_and_nowhere_else(self):
+        self.refused(2, "convert", "m.safetensors", "-o", says="lacks its value")
+        self.refused(2, "convert", "m.safetensors", "--force=yes", "-o", "x.bpk", says="takes no value")
+        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "-o", "y.bpk", says="given twice")
+        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "limits,all", says="unknown word 'all'")
+        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "", says="unknown word ''")
+
+    def test_flags_are_written_in_any_of_their_ways(self):
+        for words in [["-o", "x.bpk"], ["-ox.bpk"], ["--output", "x.bpk"], ["--output=x.bpk"], ["-fno", "x.bpk"]]:
+            self.assertIn("x.bpk", self.works("plan", "m.safetensors", *words).out)
+            self.assertIn("x.bpk", self.works("plan", *words, "m.safetensors").out)
+
+    def test_a_name_that_begins_with_a_dash_stands_after_two(self):
+        os.rename(self.path("m.safetensors"), self.path("-m"))
+        self.works("ls", "--", "-m")
+        self.refused(2, "ls", "-m")
+
+    def test_the_number_of_files_is_checked(self):
+        for words in [["ls"], ["inspect"], ["diff", "m.safetensors"], ["diff"] + 3 * ["m.safetensors"],
+                      ["convert", "-o", "x.bpk"], ["formats", "m.safetensors"]]:
+            self.refused(2, *words)
+
+    def test_streams_are_refused_as_such(self):
+        self.refused(2, "convert", "m.safetensors", "-o", "-", says="standard output")
+        self.refused(2, "convert", "-", "-o", "x.bpk", says="standard input")
+        self.refused(2, "ls", "-", says="standard input")
+
+    def test_an_output_is_named_and_says_its_format(self):
+        self.refused(2, "convert", "m.safetensors", says="-o OUT")
+        self.refused(2, "convert", "m.safetensors", "-o", "", says="-o OUT")
+        self.refused(2, "convert", "m.safetensors", "-o", "x", says=[".bpk", ".safetensors", "--to"])
+        self.refused(2, "convert", "m.safetensors", "-o", "x.pt", says=[".bpk", ".safetensors", "--to"])
+        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--to", "zip", says=["burnpack", "safetensors"])
+
+
+if __name__ == "__main__":
+    support.main()

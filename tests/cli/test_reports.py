@@ -1,0 +1,82 @@
+"""What people who do this job ran into, each by its number in the collection of reports."""
+
+import os
+import re
+
+import support
+
+
+class Reports(support.Case):
+    def test_CL_01_a_glob_never_turns_an_input_into_an_output(self):
+        for i in range(1, 4):
+            self.model("p-0000%d-of-00003.safetensors" % i)
+        parts = self.names()
+        self.refused(2, "convert", *parts, says="-o OUT" if len(parts) == 1 else "3 inputs given")
+        self.refused(2, "convert", *parts, "-o", "out.bpk", says="3 inputs given")
+        self.refused(2, "convert", parts[0], says="-o OUT")
+
+    def test_CL_02_a_dry_run_is_dry(self):
+        self.model()
+        self.model("there.bpk")
+        os.chmod(self.folder, 0o555)
+        self.addCleanup(os.chmod, self.folder, 0o755)
+        before = self.tree()
+        for command in [["plan"], ["convert", "-n"], ["convert", "--dry-run"], ["plan", "-n", "-f"]]:
+            self.decant(*command, "m.safetensors", "-o", "there.bpk")
+            self.decant(*command, "m.safetensors", "-o", "x.bpk")
+        self.assertEqual(self.tree(), before)
+
+    def test_CL_03_failures_have_documented_codes_and_one_line_on_standard_error(self):
+        self.model()
+        self.model("there.bpk")
+        with open(os.path.join(support.SOURCE, "docs/man/decant.1")) as f:
+            documented = {int(n) for line in re.findall(r"^\.It ([0-9 ,]+)$", f.read(), re.M) for n in line.split(",")}
+        for code, words in [(2, ["convert"]), (3, ["ls", "none"]), (4, ["convert", "m.safetensors", "-o", "there.bpk"])]:
+            self.refused(code, *words)
+            self.assertIn(code, documented)
+
+    def test_CL_05_each_pair_of_formats_gives_a_file_that_holds_the_same(self):
+        self.model("in.safetensors")
+        self.works("convert", "in.safetensors", "-o", "in.bpk")
+        formats = [line.split("\t") for line in self.works("formats").out.splitlines()]
+        extensions = [f[1] for f in formats if f[2:] == ["yes", "yes"]]
+        self.assertGreaterEqual(set(extensions), {".bpk", ".safetensors"})
+        for a in extensions:
+            for b in extensions:
+                out = "out%s%s" % (a, b)
+                result = self.works("convert", "in" + a, "-o", out)
+                self.assertRegex(result.err.splitlines()[-1], r"%s: 3 tensors, [0-9,]+ bytes" % re.escape(out))
+                self.assertTrue(self.works("diff", "in" + a, out).out.endswith("same: 3 tensors, 64 bytes, bit for bit\n"))
+
+    def test_CL_06_the_summary_tells_the_peak_of_memory_and_it_is_small(self):
+        support.write_sparse(self.path("big.safetensors"), 1 << 28)
+        document = self.works("convert", "--json", "big.safetensors", "-o", "big.bpk").document
+        self.assertGreater(int(document["peak_memory"]), 1 << 20)
+        if "ASAN_OPTIONS" not in os.environ and not os.environ.get("DECANT_BUILD", "").endswith(("asan", "tsan")):
+            self.assertLess(int(document["peak_memory"]), 32 << 20)
+
+    def test_CL_07_the_same_rule_of_replacing_for_every_way_to_say_it(self):
+        self.model()
+        self.model("there.bpk")
+        for words in [["convert"], ["plan"], ["convert", "-n"]]:
+            self.refused(4, *words, "m.safetensors", "-o", "there.bpk", says="; ")
+            self.works(*words, "-f", "m.safetensors", "-o", "there.bpk")
+
+    def test_FW_04_a_tensor_of_more_than_two_gibibytes_arrives_whole(self):
+        size = (1 << 31) + (1 << 20)
+        free = os.statvfs(self.folder)
+        if free.f_bavail * free.f_frsize < 2 * size:
+            self.skipTest("needs 5 GB of room")
+        support.write_sparse(self.path("big.safetensors"), size, count=1)
+        with open(self.path("big.safetensors"), "r+b") as f:
+            f.seek(-20, os.SEEK_END)
+            f.write(b"\1" * 20)
+        self.works("convert", "big.safetensors", "-o", "big.bpk")
+        with open(self.path("big.bpk"), "rb") as f:
+            f.seek(-21, os.SEEK_END)
+            self.assertEqual(f.read(), b"\0" + b"\1" * 20)
+        self.assertGreater(os.path.getsize(self.path("big.bpk")), size)
+
+
+if __name__ == "__main__":
+    support.main()
