@@ -1,0 +1,74 @@
+"""The examples do what their first comments say."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import support
+
+FOLDER = os.path.join(os.path.abspath(os.environ.get("DECANT_BUILD", "build/dev")), "examples")
+
+
+class Examples(support.Case):
+    def example(self, name, *words):
+        return self.decant(*words, program=os.path.join(FOLDER, name))
+
+    def test_each_says_how_it_is_used(self):
+        names = sorted(f[:-2] for f in os.listdir(os.path.join(support.SOURCE, "examples")) if f.endswith(".c"))
+        self.assertGreaterEqual(set(names), {"convert", "read_one", "save_progress", "three_tensors"})
+        for name in names:
+            result = self.example(name)
+            self.assertEqual(result.code, 2)
+            self.assertTrue(result.err.startswith("usage: %s " % name), result)
+
+    def test_convert_converts(self):
+        self.model()
+        self.assertEqual(self.example("convert", "m.safetensors", "m.bpk").code, 0)
+        self.works("diff", "m.safetensors", "m.bpk")
+        result = self.example("convert", "none.safetensors", "n.bpk")
+        self.assertEqual(result.code, 1)
+        self.assertIn("none.safetensors: ", result.err)
+        self.assertEqual(self.names(), ["m.bpk", "m.safetensors"])
+
+    def test_three_tensors_come_in_three_ways(self):
+        for out in ["three.bpk", "three.safetensors"]:
+            self.assertEqual(self.example("three_tensors", out).code, 0)
+        self.works("diff", "three.bpk", "three.safetensors")
+        data = self.read("three.bpk")
+        for part in [bytes([1, 2, 3, 4, 5]), bytes(range(256)), b"\7" * 1000]:
+            self.assertIn(part, data)
+
+    def test_read_one_reads_one(self):
+        self.model("m.safetensors", [("a", "F32", [2, 2], bytes(4) + b"\0\0\x80\x3f" * 3), ("b", "U8", [5], None)])
+        self.assertEqual(self.example("read_one", "m.safetensors", "a").out, "F32 [2, 2] 0 1 1 1\n")
+        self.assertEqual(self.example("read_one", "m.safetensors", "b").out, "U8 [5]\n")
+        self.assertEqual(self.example("read_one", "m.safetensors", "c").code, 1)
+
+    def test_save_progress_reports_and_stops_where_it_is_told(self):
+        support.write_sparse(self.path("m.safetensors"), 1 << 24)
+        result = self.example("save_progress", "m.safetensors", "m.bpk")
+        size = os.path.getsize(self.path("m.bpk"))
+        self.assertEqual(result.code, 0)
+        self.assertIn("%d of %d\n" % (size, size), result.out)
+        self.assertIn("saved m.bpk: 4 tensors, %d bytes, durable\n" % size, result.out)
+        stopped = self.example("save_progress", "m.safetensors", "x.bpk", "1000000")
+        self.assertEqual(stopped.code, 1)
+        self.assertEqual(self.names(), ["m.bpk", "m.safetensors"])
+
+
+class Readme(unittest.TestCase):
+    def test_its_code_compiles(self):
+        """What stands under "From C" is the middle of examples/convert.c, so it is compiled and run as such."""
+        with open(os.path.join(support.SOURCE, "README.md")) as f:
+            code = f.read().split("**From C**")[1].split("**")[0]
+        lines = [line.strip() for line in code.splitlines() if line.strip()]
+        source = "#include <stdio.h>\n#include <decant/decant.h>\nint main(void)\n{\n%s\nreturn 0;\n}\n" % "\n".join(lines)
+        done = subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", "-",
+                               "-I", os.path.join(support.SOURCE, "include")], input=source, text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    support.main()
