@@ -4,7 +4,7 @@ set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 consumer=$DECANT_SOURCE/tests/package/consumer
-version=$(sed -n 's/^#define DECANT_VERSION_[A-Z]* *\([0-9]*\)$/\1/p' "$DECANT_SOURCE/include/decant/version.h" | paste -sd.)
+version=$(sed -n 's/^#define DECANT_VERSION_[A-Z]* *\([0-9][0-9]*\)$/\1/p' "$DECANT_SOURCE/include/decant/version.h" | paste -sd.)
 
 expect() {
     local said
