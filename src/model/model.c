@@ -212,9 +212,9 @@ decant_status dcn_model_reserve(decant_model *model, size_t count, decant_error 
     return DECANT_OK;
 }
 
-bool dcn_model_find(const decant_model *model, const char *name, size_t name_len, size_t *index)
+static bool find_entry(const decant_model *model, uint64_t hash, const char *name, size_t name_len, size_t *index)
 {
-    search s = search_for(&model->names, hash_entry(model, name, name_len));
+    search s = search_for(&model->names, hash);
     size_t i;
 
     while (next_name(&s, &i))
@@ -225,7 +225,12 @@ bool dcn_model_find(const decant_model *model, const char *name, size_t name_len
     return false;
 }
 
-static decant_status check_draft(const decant_model *model, const dcn_draft *draft, decant_error *err)
+bool dcn_model_find(const decant_model *model, const char *name, size_t name_len, size_t *index)
+{
+    return find_entry(model, hash_entry(model, name, name_len), name, name_len, index);
+}
+
+static decant_status check_draft(const decant_model *model, const dcn_draft *draft, uint64_t hash, decant_error *err)
 {
     size_t there;
 
@@ -235,7 +240,7 @@ static decant_status check_draft(const decant_model *model, const dcn_draft *dra
         return decant_error_set(err, DECANT_MALFORMED, "its name is not UTF-8");
     if (!draft->any_name && memchr(draft->name, 0, draft->name_len))
         return decant_error_set(err, DECANT_MALFORMED, "its name holds a NUL");
-    if (dcn_model_find(model, draft->name, draft->name_len, &there)) {
+    if (find_entry(model, hash, draft->name, draft->name_len, &there)) {
         decant_error_set(err, DECANT_DUPLICATE, "two tensors have this name");
         dcn_error_found(err, "tensors %zu and %zu", there, model->count);
         dcn_error_expected(err, "one tensor a name");
@@ -248,9 +253,10 @@ decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_
 {
     const char *name = draft->name;
     const uint64_t *shape = NULL;
+    uint64_t hash = hash_entry(model, draft->name, draft->name_len);
     decant_status rc;
 
-    if ((rc = check_draft(model, draft, err))) {
+    if ((rc = check_draft(model, draft, hash, err))) {
         dcn_error_tensor(err, draft->name, draft->name_len);
         return rc;
     }
@@ -261,7 +267,7 @@ decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_
     if (draft->rank && !(shape = dcn_arena_copy(&model->memory, draft->shape, draft->rank * sizeof *shape)))
         return dcn_error_nomem(err);
 
-    file_name(&model->names, hash_entry(model, name, draft->name_len), model->count);
+    file_name(&model->names, hash, model->count);
     model->entries[model->count++] = (dcn_entry){
         .name = name,
         .shape = shape,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "bytes/bytes.h"
 #include "support/alloc.h"
@@ -453,6 +454,18 @@ TEST(a_file_of_the_system__is_opened_once_and_its_range_checked)
     CHECK_HAS(err.message, "folder");
     CHECK_FAILS(decant_bytes_file("/dev/null", 0, 0, &bytes, &err), DECANT_UNSUPPORTED, &err);
     CHECK(err.hint[0]);
+}
+
+TEST(a_fifo__is_refused_and_not_waited_for)
+{
+    decant_bytes *bytes = NULL;
+    char path[4200];
+
+    snprintf(path, sizeof path, "%s/fifo", test_folder());
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    CHECK_FAILS(decant_bytes_file(path, 0, 0, &bytes, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_HAS(err.message, "pipe");
+    CHECK_TEXT(err.path, path);
 }
 
 /* --- memory that runs out ------------------------------------------------------------------------------------------ */
