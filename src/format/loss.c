@@ -47,13 +47,14 @@ void dcn_lose_extras(const decant_model *model, const char *format, dcn_has_plac
     tally kinds[KINDS] = {{0}};
     size_t count = 0;
 
-    if (model->extra && strcmp(model->extra->ops->format, format) != 0)
+    if (model->extra && model->extra->ops->what && strcmp(model->extra->ops->format, format) != 0)
         dcn_plans_lose(plans, 1, model->extra->ops->what, NULL, 0);
     for (size_t i = 0; i < model->count; i++) {
         const dcn_entry *e = &model->entries[i];
         size_t kind = 0;
 
-        if (!e->extra || !has_place((decant_dtype)e->dtype) || strcmp(e->extra->ops->format, format) == 0)
+        if (!e->extra || !e->extra->ops->what || !has_place((decant_dtype)e->dtype) ||
+            strcmp(e->extra->ops->format, format) == 0)
             continue;
         while (kind < count && kinds[kind].ops != e->extra->ops)
             kind++;

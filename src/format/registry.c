@@ -4,11 +4,15 @@
 #include "base/text.h"
 #include "format/format.h"
 
-static const dcn_format *const formats[] = {&dcn_burnpack, &dcn_safetensors};
+static const dcn_format *const formats[] = {&dcn_burnpack, &dcn_safetensors, NULL};
 
 const dcn_format *dcn_format_at(size_t index)
 {
-    return index < sizeof formats / sizeof *formats ? formats[index] : NULL;
+    size_t i = 0;
+
+    while (formats[i] && i < index)
+        i++;
+    return formats[i];
 }
 
 const dcn_format *dcn_format_named(const char *name)

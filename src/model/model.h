@@ -14,7 +14,7 @@
 typedef struct dcn_extra dcn_extra;
 typedef struct dcn_extra_ops {
     const char *format; /* whose it is */
-    const char *what;   /* what is lost without it, in the singular: "quantization scheme" */
+    const char *what;   /* what is lost without it, in the singular: "quantization scheme"; NULL: nothing */
     void (*close)(dcn_extra *extra);
 } dcn_extra_ops;
 struct dcn_extra {

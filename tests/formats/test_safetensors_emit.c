@@ -237,11 +237,17 @@ TEST(safetensors_emit__keeps_metadata_that_is_there_and_empty)
     for (size_t i = 0; i < 2; i++) {
         decant_model *model = NULL;
         uint8_t *file = st_file(headers[i], 4 * i, &(size_t){0}), *saved = NULL;
+        dcn_plans plans = {0};
         size_t len;
 
         CHECK_OK(open_copy(file, 8 + strlen(headers[i]) + 4 * i, NULL, false, &model, &err), &err);
         CHECK_OK(st_save(model, &plain, &saved, &len, &err), &err);
         CHECK_BYTES(saved, len, file, 8 + strlen(headers[i]) + 4 * i);
+
+        /* to another format it is worth nothing, and no loss */
+        CHECK_OK(dcn_burnpack.emit(model, &plain, &plans, &err), &err);
+        CHECK_EQ(plans.loss_count, 0);
+        dcn_plans_close(&plans);
         free(saved);
         free(file);
 

@@ -91,20 +91,20 @@ static int by_key(const void *a, const void *b)
 /* The tensors in the order of the output. NULL without memory. */
 static const dcn_entry **order_tensors(const decant_model *model)
 {
-    const dcn_entry **order = dcn_alloc(model->count, sizeof *order);
+    const dcn_entry **order = dcn_alloc(model->count, sizeof(const dcn_entry *));
 
     if (!order)
         return NULL;
     for (size_t i = 0; i < model->count; i++)
         order[i] = &model->entries[i];
-    dcn_sort(order, model->count, sizeof *order, by_dtype_and_name);
+    dcn_sort(order, model->count, sizeof(const dcn_entry *), by_dtype_and_name);
     return order;
 }
 
 /* The texts among the values, by key: the reference leaves their order to its hash map. */
 static const dcn_value **order_texts(const decant_model *model, size_t *count)
 {
-    const dcn_value **order = dcn_alloc(model->value_count, sizeof *order);
+    const dcn_value **order = dcn_alloc(model->value_count, sizeof(const dcn_value *));
 
     *count = 0;
     if (!order)
@@ -112,7 +112,7 @@ static const dcn_value **order_texts(const decant_model *model, size_t *count)
     for (size_t i = 0; i < model->value_count; i++)
         if (model->values[i].value.type == DECANT_VALUE_TEXT)
             order[(*count)++] = &model->values[i];
-    dcn_sort(order, *count, sizeof *order, by_key);
+    dcn_sort(order, *count, sizeof(const dcn_value *), by_key);
     return order;
 }
 
@@ -190,7 +190,7 @@ static decant_status build_header(const decant_model *model, const dcn_entry *co
                                   dcn_buf *buf, uint64_t *data, uint64_t *end, decant_error *err)
 {
     uint64_t begin = 0, next;
-    bool comma;
+    bool comma = false;
     decant_status rc;
 
     dcn_buf_fill(buf, 0, DCN_ST_PREFIX);

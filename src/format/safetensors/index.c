@@ -43,7 +43,7 @@ static void close_extra(dcn_extra *extra)
     dcn_free(&extra);
 }
 
-const dcn_extra_ops dcn_st_empty_metadata = {"safetensors", "empty metadata", close_extra};
+const dcn_extra_ops dcn_st_empty_metadata = {"safetensors", NULL, close_extra};
 
 static decant_status note_empty_metadata(header *h)
 {
@@ -263,17 +263,16 @@ static decant_status read_entries(header *h)
 
 /* --- the data as a whole ----------------------------------------------------------------------------------------- */
 
-/* Where the entries, in their order, stop lying end to end: their count if they do. `end` is where they end then. */
-static size_t follow(const header *h, uint64_t *end, uint64_t *shared)
+/* The first entry, in their order, that does not start where the data before it ends: at `end`. NULL if all do. */
+static const dcn_entry *follow(const header *h, uint64_t *end, uint64_t *shared)
 {
-    const decant_model *model = h->model;
     uint64_t begin = h->data; /* of the last tensor with data */
-    size_t i;
 
     *end = h->data;
     *shared = 0;
-    for (i = 0; i < model->count; i++) {
-        const dcn_span *span = &model->entries[i].data;
+    for (size_t i = 0; i < h->model->count; i++) {
+        const dcn_entry *entry = &h->model->entries[i];
+        const dcn_span *span = &entry->data;
 
         if (span->offset == *end) {
             begin = *end;
@@ -281,15 +280,15 @@ static size_t follow(const header *h, uint64_t *end, uint64_t *shared)
         } else if (h->lenient && span->offset == begin && span->len == *end - begin) {
             ++*shared;
         } else if (span->offset != begin || span->len != 0) { /* an empty one may share its place */
-            break;
+            return entry;
         }
     }
-    return i;
+    return NULL;
 }
 
-static decant_status out_of_place(const header *h, size_t index, uint64_t end)
+static decant_status out_of_place(const header *h, const dcn_entry *e, uint64_t end)
 {
-    const dcn_entry *e = &h->model->entries[index], *before = index ? e - 1 : NULL;
+    const dcn_entry *before = e > h->model->entries ? e - 1 : NULL;
 
     if (before && before->data.offset == e->data.offset && before->data.len == e->data.len) {
         decant_error_set(h->err, DECANT_MALFORMED, "lies on the data of tensor '%.*s'",
@@ -310,16 +309,15 @@ static decant_status out_of_place(const header *h, size_t index, uint64_t end)
 /* Data must lie end to end and fill the file, whatever the order of the header. */
 static decant_status check_ranges(header *h)
 {
-    decant_model *model = h->model;
     uint64_t end;
-    size_t reached = follow(h, &end, &h->odd.shared);
+    const dcn_entry *misplaced = follow(h, &end, &h->odd.shared);
 
-    if (reached < model->count) {
-        dcn_model_sort(model);
-        reached = follow(h, &end, &h->odd.shared);
+    if (misplaced) {
+        dcn_model_sort(h->model);
+        misplaced = follow(h, &end, &h->odd.shared);
     }
-    if (reached < model->count)
-        return out_of_place(h, reached, end);
+    if (misplaced)
+        return out_of_place(h, misplaced, end);
     h->odd.trailing = h->size - end;
     if (h->odd.trailing && !h->lenient) {
         decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes after tensor data at offset %" PRIu64,
