@@ -6,7 +6,7 @@ import time
 
 import support
 
-SIZE = 1 << 30
+SIZE = 1 << 28
 
 
 class Signals(support.Case):
