@@ -1,0 +1,110 @@
+/* What simdisk.c, its calls, and simdisk_crash.c, its power cuts, know of the disk in memory. */
+#ifndef TEST_SIMDISK_STATE_H
+#define TEST_SIMDISK_STATE_H
+
+#include "simdisk.h"
+
+enum { SIM_SECTOR = 512 };
+
+/* Bytes that clones share until one of them changes them. */
+typedef struct blob {
+    size_t refs, len, cap;
+    uint8_t bytes[];
+} blob;
+
+typedef struct attributes {
+    uint32_t mode, uid, gid;
+} attributes;
+
+/* A change, shared by clones. */
+typedef struct change {
+    size_t refs;
+    simdisk_change what;
+    uint64_t at;
+    size_t len, inode;
+    attributes attributes;
+    char *name, *to;
+    uint8_t data[];
+} change;
+
+typedef struct pending {
+    change *change;
+    bool safe; /* synced, but after a change that was lost: kept in order with it */
+    bool lost; /* a failed sync was to make it safe: no other will (A5) */
+} pending;
+
+typedef struct changes {
+    pending *items;
+    size_t count, cap;
+} changes;
+
+typedef struct inode {
+    dcn_kind kind;
+    attributes now, safe;
+    blob *data, *safe_data;
+    blob *blocks; /* a byte for each: allocated */
+    changes changes;
+    int64_t birth, mtime;
+    size_t links, opens;
+    bool locked, held; /* by a handle; by another process */
+} inode;
+
+typedef struct name {
+    char *text;
+    size_t inode;
+} name;
+
+typedef struct names {
+    name *items;
+    size_t count, cap;
+} names;
+
+typedef struct folder {
+    char *path;
+    names now, safe;
+    changes changes;
+} folder;
+
+struct simdisk_state {
+    inode *inodes; /* never removed before a crash: the number is the identity */
+    size_t inode_count, inode_cap;
+    folder *folders;
+    size_t folder_count, folder_cap;
+    int64_t clock;
+    char *listing;
+};
+
+/* Memory: zeroed; one more item in a growing array; a text. None of it fails, the test ends instead. */
+void *sim_take(size_t size);
+void *sim_grow(void *old, size_t count, size_t *cap, size_t size);
+char *sim_copy_text(const char *text);
+
+/* A blob may be NULL, which is empty. Who changes one that is shared gets his own. */
+blob *sim_blob_ref(blob *b);
+void sim_blob_unref(blob **b);
+size_t sim_blob_len(const blob *b);
+void sim_blob_resize(blob **b, size_t len);
+void sim_blob_write(blob **b, size_t at, const void *data, size_t len);
+
+/* The change is yours to fill in. */
+change *sim_changes_add(changes *list, simdisk_change what, size_t data_len);
+void sim_changes_clear(changes *list);
+
+name *sim_names_find(const names *list, const char *text);
+void sim_names_set(names *list, const char *text, size_t number);
+void sim_names_drop(names *list, const char *text);
+void sim_names_clear(names *list);
+names sim_names_copy(const names *list);
+
+folder *sim_find_folder(const simdisk_state *s, const char *path, size_t len);
+folder *sim_folder_at(const simdisk_state *s, const char *path, const char **last);
+inode *sim_inode_at(const simdisk_state *s, const char *path);
+size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode);
+void sim_inode_clear(inode *i);
+
+size_t sim_blocks_of(const simdisk *disk, uint64_t len);
+size_t sim_blocks_used(const inode *i);
+uint64_t sim_free_room(const simdisk *disk);
+bool sim_allocate(simdisk *disk, inode *i, uint64_t at, uint64_t len);
+
+#endif
