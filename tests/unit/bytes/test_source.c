@@ -123,6 +123,8 @@ TEST(ranges_in_any_order__are_filled_and_neighbours_share_reads)
     for (size_t i = 0; i < COUNT; i++)
         CHECK_BYTES(got + EACH * i, EACH, content + STEP * i, EACH);
     CHECK(o.gates.count[DCN_DO_READ] <= 2 * COUNT / 256 + 1);
+    /* all the gaps but those between two calls: each call goes front to back */
+    CHECK_EQ(o.gates.bytes[DCN_DO_READ], COUNT * EACH + (COUNT - o.gates.count[DCN_DO_READ]) * (STEP - EACH));
     end(&o);
     free(got);
 }

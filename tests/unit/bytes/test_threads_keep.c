@@ -19,6 +19,14 @@ typedef struct script {
     decant_bytes *bytes;
 } script;
 
+/* Long enough inside for others to come, if they could. */
+static void linger(long microseconds)
+{
+    struct timespec pause = {.tv_nsec = microseconds * 1000};
+
+    nanosleep(&pause, NULL);
+}
+
 static decant_status read_content(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *err)
 {
     script *s = ctx;
@@ -26,6 +34,7 @@ static decant_status read_content(void *ctx, uint64_t offset, void *dst, size_t 
     if (atomic_fetch_add(&s->inside, 1) != 0)
         atomic_fetch_add(&s->overlaps, 1);
     atomic_fetch_add(&s->calls, 1);
+    linger(20);
     memcpy(dst, content + offset, len);
     atomic_fetch_sub(&s->inside, 1);
     if (atomic_fetch_sub(&s->fails, 1) > 0)
@@ -40,6 +49,7 @@ static decant_status produce_content(void *ctx, decant_view *out, decant_error *
     (void)err;
     if (atomic_fetch_add(&s->inside, 1) != 0)
         atomic_fetch_add(&s->overlaps, 1);
+    linger(20);
     out->data = content;
     out->len = LEN;
     return DECANT_OK;
@@ -174,9 +184,7 @@ static void *keep_once(void *arg)
 /* Waits in the callback until the others are at the lock, or have had the time to be. */
 static decant_status read_slowly(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *err)
 {
-    struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-
-    nanosleep(&pause, NULL);
+    linger(20000);
     return read_content(ctx, offset, dst, len, err);
 }
 
