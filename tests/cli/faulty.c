@@ -1,0 +1,85 @@
+/*
+ * Stands between decant and the system, by LD_PRELOAD: FAULT="fsync 2" makes the second call of fsync fail with EIO,
+ * SHORT=N lets a write take at most N bytes and interrupts every other one.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Whether this call of `name` is the one to fail. */
+static int fails(const char *name)
+{
+    static int left = -1;
+    char wanted[32];
+    const char *fault = getenv("FAULT");
+    int nth;
+
+    if (!fault || sscanf(fault, "%31s %d", wanted, &nth) != 2 || strcmp(name, wanted) != 0)
+        return 0;
+    left = left < 0 ? nth - 1 : left - 1;
+    if (left != 0)
+        return 0;
+    errno = EIO;
+    return 1;
+}
+
+/* At most so many bytes of `len`; -1: interrupted. */
+static ssize_t shortened(size_t len)
+{
+    static int call;
+    const char *most = getenv("SHORT");
+
+    if (!most)
+        return (ssize_t)len;
+    if (call++ % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    return (ssize_t)(len < strtoul(most, NULL, 10) ? len : strtoul(most, NULL, 10));
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
+{
+    ssize_t most = fails("write") ? -1 : shortened(len);
+
+    return most < 0 ? -1 : REAL(pwrite)(fd, data, (size_t)most, at);
+}
+
+ssize_t pwritev(int fd, const struct iovec *v, int count, off_t at)
+{
+    (void)count;
+    return pwrite(fd, v[0].iov_base, v[0].iov_len, at);
+}
+
+ssize_t pwritev2(int fd, const struct iovec *v, int count, off_t at, int flags)
+{
+    (void)flags;
+    return pwritev(fd, v, count, at);
+}
+
+int fsync(int fd)
+{
+    return fails("fsync") ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+    return fails("fdatasync") ? -1 : REAL(fdatasync)(fd);
+}
+
+int renameat(int from, const char *old, int to, const char *new)
+{
+    return fails("renameat") ? -1 : REAL(renameat)(from, old, to, new);
+}
+
+int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
+{
+    return fails("renameat2") ? -1 : REAL(renameat2)(from, old, to, new, flags);
+}

@@ -1,0 +1,80 @@
+"""What the system does wrong, beneath a program that runs as it is: DA-03."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+import support
+
+
+@unittest.skipUnless(shutil.which("cc"), "there is no compiler")
+class Faults(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.tools = self.path("tools")
+        os.mkdir(self.tools)
+        shim = os.path.join(self.tools, "faulty.so")
+        source = os.path.join(support.SOURCE, "tests/cli/faulty.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+        self.preload = {"LD_PRELOAD": shim}
+        if self.decant("--version", env=self.preload).code:
+            self.skipTest("this build of decant does not bear LD_PRELOAD")
+        self.model("m.safetensors", [("t%02d" % i, "U8", [1000 + i], None) for i in range(50)])
+        self.works("convert", "m.safetensors", "-o", "good.bpk")
+        self.good = self.read("good.bpk")
+
+    def outcomes(self, function, *words):
+        """The exit status for each call of a function that fails, the output checked; the last is that of no failure."""
+        codes = []
+        while not codes or codes[-1]:
+            support.write(self.path("out.bpk"), b"old")
+            if "-f" not in words:
+                os.remove(self.path("out.bpk"))
+            names = self.names()
+            result = self.decant("convert", *words, "m.safetensors", "-o", "out.bpk",
+                                 env={"FAULT": "%s %d" % (function, len(codes) + 1), **self.preload})
+            codes.append(result.code)
+            if result.code in (0, 6):
+                self.assertEqual(self.read("out.bpk"), self.good)
+                self.assertEqual(self.names(), sorted(set(names) | {"out.bpk"}))
+                os.remove(self.path("out.bpk"))
+            else:
+                self.assertEqual(self.names(), names)
+            if result.code:
+                self.assertRegex(result.err.splitlines()[-1], r"\Adecant: out\.bpk: .*; .*\Z")
+            self.assertLess(len(codes), 100)
+        return codes
+
+    def test_a_write_that_fails_leaves_what_was_there(self):
+        for words in [[], ["-f"]]:
+            codes = self.outcomes("write", *words)
+            self.assertEqual(codes, [4] * (len(codes) - 1) + [0])
+            self.assertGreater(len(codes), 1)
+
+    def test_a_sync_of_the_data_that_fails_leaves_what_was_there_and_one_of_the_folder_is_told(self):
+        for words in [[], ["-f"]]:
+            codes = self.outcomes("fsync", *words)[:-1] + self.outcomes("fdatasync", *words)[:-1]
+            self.assertEqual(sorted(codes), [4, 6])
+
+    def test_a_name_that_is_not_given_leaves_what_was_there(self):
+        self.assertEqual(self.outcomes("renameat2"), [4, 0])
+        self.assertEqual(self.outcomes("renameat", "-f"), [4, 0])
+
+    def test_a_reservation_is_told_under_json_too(self):
+        codes = self.outcomes("fsync")
+        result = self.decant("convert", "--json", "m.safetensors", "-o", "out.bpk",
+                             env={"FAULT": "fsync %d" % (codes.index(6) + 1), **self.preload})
+        document = self.check_document(result)
+        self.assertEqual((result.code, result.err), (6, ""))
+        self.assertEqual((document["output"]["published"], document["output"]["durable"]), (True, False))
+        self.assertEqual(document["error"]["code"], "not_durable")
+
+    def test_short_and_interrupted_writes_are_finished__FW_04(self):
+        for most in ["1", "1000"]:
+            self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"SHORT": most, **self.preload})
+            self.assertEqual(self.read("out.bpk"), self.good)
+
+
+if __name__ == "__main__":
+    support.main()
