@@ -28,15 +28,27 @@ bool dcn_utf8_valid(const void *data, size_t len)
     uint32_t code;
 
     while (p < end) {
-        uint64_t word;
+        uint64_t eight;
+        uint32_t four;
         size_t step;
 
-        if (end - p >= 8) { /* eight ASCII bytes at a time: names are mostly that */
-            memcpy(&word, p, 8);
-            if (!(word & UINT64_C(0x8080808080808080))) {
+        /* as many ASCII bytes at a time as there are: names are mostly that */
+        if (end - p >= 8) {
+            memcpy(&eight, p, 8);
+            if (!(eight & UINT64_C(0x8080808080808080))) {
                 p += 8;
                 continue;
             }
+        } else if (end - p >= 4) {
+            memcpy(&four, p, 4);
+            if (!(four & UINT32_C(0x80808080))) {
+                p += 4;
+                continue;
+            }
+        }
+        if (*p < 0x80) {
+            p++;
+            continue;
         }
         step = decode(p, (size_t)(end - p), &code);
         if (step == 0)

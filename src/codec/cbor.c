@@ -96,8 +96,8 @@ static bool unexpected(dcn_cbor *cbor, const head *h, const char *expected)
 
 /* --- heads -------------------------------------------------------------------------------------------------------- */
 
-/* The next head, whatever it is. */
-static bool take_head(dcn_cbor *cbor, head *h)
+/* A head of more than one byte, or none. */
+static bool take_long_head(dcn_cbor *cbor, head *h)
 {
     size_t left = (size_t)(cbor->end - cbor->at), more;
 
@@ -105,26 +105,48 @@ static bool take_head(dcn_cbor *cbor, head *h)
         return false;
     if (left == 0)
         return fail_at(cbor, cbor->at, DECANT_MALFORMED, "metadata ends where an item should stand");
-    *h = (head){.at = cbor->at, .type = *cbor->at >> 5, .info = *cbor->at & 31u};
-    if (h->info < ONE_BYTE || h->info == INDEFINITE) {
-        h->value = h->info;
+    if (h->info == INDEFINITE) {
+        if (h->type < DCN_CBOR_BYTES || h->type == DCN_CBOR_TAG)
+            return fail_at(cbor, h->at, DECANT_MALFORMED, "reserved CBOR head");
         cbor->at++;
-    } else if (h->info > EIGHT_BYTES) {
-        return fail_at(cbor, h->at, DECANT_MALFORMED, "reserved CBOR head");
-    } else {
-        more = (size_t)1 << (h->info - ONE_BYTE);
-        if (more >= left)
-            return too_short(cbor, h->at);
-        h->value = dcn_be(cbor->at + 1, (unsigned)more);
-        cbor->at += 1 + more;
+        return true;
     }
-    if (h->info == INDEFINITE && (h->type < DCN_CBOR_BYTES || h->type == DCN_CBOR_TAG))
+    if (h->info > EIGHT_BYTES)
         return fail_at(cbor, h->at, DECANT_MALFORMED, "reserved CBOR head");
+    more = (size_t)1 << (h->info - ONE_BYTE);
+    if (more >= left)
+        return too_short(cbor, h->at);
+    switch (more) { /* by sizes that the compiler knows */
+    case 1:
+        h->value = cbor->at[1];
+        break;
+    case 2:
+        h->value = dcn_be(cbor->at + 1, 2);
+        break;
+    case 4:
+        h->value = dcn_be(cbor->at + 1, 4);
+        break;
+    default:
+        h->value = dcn_be(cbor->at + 1, 8);
+    }
+    cbor->at += 1 + more;
+    return true;
+}
+
+/* The next head, whatever it is. */
+static inline bool take_head(dcn_cbor *cbor, head *h)
+{
+    unsigned byte = cbor->at < cbor->end ? *cbor->at : 0u;
+
+    *h = (head){.at = cbor->at, .value = byte & 31u, .type = (dcn_cbor_type)(byte >> 5), .info = byte & 31u};
+    if (h->info >= ONE_BYTE || cbor->status || cbor->at == cbor->end)
+        return take_long_head(cbor, h);
+    cbor->at++;
     return true;
 }
 
 /* The next item's own head, past its tags. */
-static bool take_item(dcn_cbor *cbor, head *h)
+static inline bool take_item(dcn_cbor *cbor, head *h)
 {
     uint64_t tag = NO_TAG;
 
@@ -243,6 +265,17 @@ bool dcn_cbor_key(dcn_cbor *cbor, dcn_chunk *out)
                                                                 : unexpected(cbor, &h, "a key that is text"));
 }
 
+bool dcn_cbor_is_text(dcn_cbor *cbor, const char *text, size_t len)
+{
+    const uint8_t *at = cbor->at;
+
+    if (cbor->status || len >= (size_t)(cbor->end - at) || *at != (DCN_CBOR_TEXT << 5 | len) ||
+        memcmp(at + 1, text, len) != 0)
+        return false;
+    cbor->at += 1 + len;
+    return true;
+}
+
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 /* An integer: `value`, or -1 - `value` if it is negative. */
@@ -276,6 +309,10 @@ bool dcn_cbor_u64(dcn_cbor *cbor, uint64_t *out)
     const uint8_t *at = cbor->at;
     bool negative;
 
+    if (at < cbor->end && *at < ONE_BYTE && !cbor->status) { /* most extents and many offsets */
+        *out = *cbor->at++;
+        return true;
+    }
     return integer(cbor, &negative, out) &&
            (!negative || fail_at(cbor, at, DECANT_MALFORMED, "negative number where none may be"));
 }

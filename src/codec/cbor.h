@@ -63,6 +63,9 @@ bool dcn_cbor_text(dcn_cbor *cbor, dcn_chunk *out);
 /* A key of a struct: text, or (as serde takes them) bytes. */
 bool dcn_cbor_key(dcn_cbor *cbor, dcn_chunk *out);
 
+/* Takes this text of less than 24 bytes if it stands next, written the shortest way; false, and nothing taken, otherwise. */
+bool dcn_cbor_is_text(dcn_cbor *cbor, const char *text, size_t len);
+
 /* Integers; bignums too, as long as they fit. */
 bool dcn_cbor_u64(dcn_cbor *cbor, uint64_t *out);
 bool dcn_cbor_i64(dcn_cbor *cbor, int64_t *out);

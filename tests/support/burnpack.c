@@ -13,7 +13,8 @@ uint8_t *bpk_file_of(const uint8_t *metadata, size_t metadata_len, size_t data, 
     CHECK(file);
     memcpy(file, "NRUB\1", 5);
     dcn_put_le(file + 6, metadata_len, 4);
-    memcpy(file + 10, metadata, metadata_len);
+    if (metadata_len)
+        memcpy(file + 10, metadata, metadata_len);
     test_stream(1, file + start, data);
     *len = start + data;
     return file;

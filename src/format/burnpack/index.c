@@ -93,9 +93,29 @@ typedef decant_status read_field(header *h, void *into);
 
 typedef struct field {
     const char *key;
+    size_t key_len;
     read_field *read;
     bool required;
 } field;
+
+#define FIELD(key, read, required)               \
+    {                                            \
+        key, sizeof(key) - 1, (read), (required) \
+    }
+
+/* The next key: `guess` if keys come in the order in which they are written, `count` if it is none of them. */
+static size_t next_field(header *h, const field *fields, size_t count, size_t guess, dcn_chunk *key)
+{
+    size_t i = 0;
+
+    if (guess < count && dcn_cbor_is_text(&h->cbor, fields[guess].key, fields[guess].key_len))
+        return guess;
+    if (!dcn_cbor_key(&h->cbor, key))
+        return count;
+    while (i < count && (key->len != fields[i].key_len || memcmp(key->data, fields[i].key, key->len) != 0))
+        i++;
+    return i;
+}
 
 /* A struct as serde reads it: keys in any order, each known one at most once. Failures carry the key. */
 static decant_status read_fields(header *h, const field *fields, size_t count, void *into)
@@ -104,13 +124,14 @@ static decant_status read_fields(header *h, const field *fields, size_t count, v
     dcn_chunk key;
     unsigned seen = 0;
     decant_status rc;
-    size_t i;
+    size_t i, guess = 0;
 
     if (!dcn_cbor_map(&h->cbor, &run))
         return h->cbor.status;
-    while (dcn_cbor_more(&h->cbor, &run) && dcn_cbor_key(&h->cbor, &key)) {
-        for (i = 0; i < count && !is(key, fields[i].key);)
-            i++;
+    while (dcn_cbor_more(&h->cbor, &run)) {
+        i = next_field(h, fields, count, guess, &key);
+        if (h->cbor.status)
+            break;
         if (i == count) {
             if ((rc = skip_unknown(h, key)))
                 return rc;
@@ -122,6 +143,7 @@ static decant_status read_fields(header *h, const field *fields, size_t count, v
             return DECANT_DUPLICATE;
         }
         seen |= 1u << i;
+        guess = i + 1;
         if ((rc = fields[i].read(h, into))) {
             bool placed =
                 rc != DECANT_MALFORMED || (h->err && h->err->tensor[0]); /* by a tensor: no need to say where */
@@ -284,7 +306,7 @@ static decant_status read_block_rank(header *h, void *into)
 /* Burn opens blocks with extents of 0, and fails when it uses them. */
 static decant_status read_block_size(header *h, void *into)
 {
-    static const field fields[] = {{"storage", read_storage, true}, {"len", read_block_rank, true}};
+    static const field fields[] = {FIELD("storage", read_storage, true), FIELD("len", read_block_rank, true)};
     decant_quant *quant = into;
     decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, quant);
 
@@ -296,7 +318,7 @@ static decant_status read_block_size(header *h, void *into)
 
 static decant_status read_block(header *h, void *into)
 {
-    static const field fields[] = {{"size", read_block_size, true}, {"dtype", read_block_scale, true}};
+    static const field fields[] = {FIELD("size", read_block_size, true), FIELD("dtype", read_block_scale, true)};
 
     return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_fields(h, fields, sizeof fields / sizeof *fields, into);
 }
@@ -311,9 +333,10 @@ static decant_status read_old_key(header *h, void *into)
 static decant_status read_scheme(header *h, dcn_draft *draft)
 {
     static const field fields[] = {
-        {"value", read_value, true},          {"store", read_store, true},  {"mode", read_mode, true},
-        {"tensor", read_tensor_scale, false}, {"block", read_block, false}, {"param", read_old_key, false},
-        {"level", read_old_key, false},
+        FIELD("value", read_value, true),    FIELD("store", read_store, true),
+        FIELD("mode", read_mode, true),      FIELD("tensor", read_tensor_scale, false),
+        FIELD("block", read_block, false),   FIELD("param", read_old_key, false),
+        FIELD("level", read_old_key, false),
     };
     decant_quant quant = {.size = sizeof quant};
     dcn_extra *extra = NULL;
@@ -346,8 +369,13 @@ static decant_status read_dtype(header *h, void *into)
     dcn_draft *draft = &((descriptor *)into)->draft;
     variant v;
     unsigned store = 0;
+    const char *last = decant_dtype_name((decant_dtype)dcn_bpk_dtypes[h->dtype]);
     decant_status rc;
 
+    if (dcn_cbor_is_text(&h->cbor, last, strlen(last))) {
+        draft->dtype = (decant_dtype)dcn_bpk_dtypes[h->dtype];
+        return DECANT_OK;
+    }
     if ((rc = begin_variant(h, &v)))
         return rc;
     if (v.has_value) {
@@ -362,11 +390,9 @@ static decant_status read_dtype(header *h, void *into)
     if (is(v.name, DCN_BPK_BOOL))
         return legacy(h, "'Bool' as Burn 0.19 and 0.20 wrote it");
     for (unsigned i = 0; i < DCN_BPK_DTYPES; i++) {
-        unsigned at = (h->dtype + i) % DCN_BPK_DTYPES;
-
-        if (is(v.name, decant_dtype_name((decant_dtype)dcn_bpk_dtypes[at]))) {
-            draft->dtype = (decant_dtype)dcn_bpk_dtypes[at];
-            h->dtype = at;
+        if (is(v.name, decant_dtype_name((decant_dtype)dcn_bpk_dtypes[i]))) {
+            draft->dtype = (decant_dtype)dcn_bpk_dtypes[i];
+            h->dtype = i;
             return DECANT_OK;
         }
     }
@@ -464,10 +490,10 @@ static decant_status replace(header *h, dcn_entry *entry, const dcn_draft *draft
 static decant_status read_tensor(header *h, dcn_chunk name)
 {
     static const field fields[] = {
-        {DCN_BPK_DTYPE, read_dtype, true},
-        {DCN_BPK_SHAPE, read_shape, true},
-        {DCN_BPK_OFFSETS, read_offsets, true},
-        {DCN_BPK_ID, read_id, false},
+        FIELD(DCN_BPK_DTYPE, read_dtype, true),
+        FIELD(DCN_BPK_SHAPE, read_shape, true),
+        FIELD(DCN_BPK_OFFSETS, read_offsets, true),
+        FIELD(DCN_BPK_ID, read_id, false),
     };
     descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true, .any_name = h->lenient}};
     size_t index;
@@ -601,9 +627,9 @@ static decant_status read_scalars(header *h, void *into)
 static decant_status read_top(header *h)
 {
     static const field fields[] = {
-        {DCN_BPK_TENSORS, read_tensors, true},
-        {DCN_BPK_METADATA, read_metadata, false},
-        {DCN_BPK_SCALARS, read_scalars, false},
+        FIELD(DCN_BPK_TENSORS, read_tensors, true),
+        FIELD(DCN_BPK_METADATA, read_metadata, false),
+        FIELD(DCN_BPK_SCALARS, read_scalars, false),
     };
     decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, NULL);
 
