@@ -60,3 +60,46 @@ void dcn_sort(void *items, size_t count, size_t size, int (*compare)(const void 
         sink(&s, 0, end, held);
     }
 }
+
+/* Merges two neighbours, each in order, of `left` and `right` items. */
+static void merge(const sorting *s, const char *in, char *out, size_t left, size_t right)
+{
+    const char *a = in, *middle = in + left * s->size, *b = middle, *end = middle + right * s->size;
+
+    if (right == 0 || s->compare(middle - s->size, middle) <= 0) {
+        memcpy(out, in, (size_t)(end - in));
+        return;
+    }
+    while (a < middle && b < end) {
+        const char **least = s->compare(b, a) < 0 ? &b : &a;
+
+        memcpy(out, *least, s->size);
+        *least += s->size;
+        out += s->size;
+    }
+    memcpy(out, a, (size_t)(middle - a));
+    memcpy(out + (middle - a), b, (size_t)(end - b));
+}
+
+void dcn_sort_merging(void *items, void *spare, size_t count, size_t size, int (*compare)(const void *a, const void *b))
+{
+    const sorting s = {items, size, compare};
+    char *in = items, *out = spare;
+
+    if (dcn_sorted(items, count, size, compare))
+        return;
+    for (size_t run = 1; run < count; run *= 2) {
+        char *filled = out;
+
+        for (size_t from = 0; from < count; from += 2 * run) {
+            size_t left = run < count - from ? run : count - from;
+            size_t right = run < count - from - left ? run : count - from - left;
+
+            merge(&s, in + from * size, out + from * size, left, right);
+        }
+        out = in;
+        in = filled;
+    }
+    if (in != items)
+        memcpy(items, in, count * size);
+}
