@@ -123,6 +123,54 @@ TEST(safetensors_index__reads_names_shapes_and_places)
     decant_model_close(&model);
 }
 
+/* A file of which every read is counted, and the furthest one kept. */
+typedef struct watched {
+    const uint8_t *file;
+    unsigned reads;
+    uint64_t furthest;
+} watched;
+
+static decant_status read_watched(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *error)
+{
+    watched *w = ctx;
+
+    (void)error;
+    memcpy(dst, w->file + offset, len);
+    w->reads++;
+    w->furthest = offset + len > w->furthest ? offset + len : w->furthest;
+    return DECANT_OK;
+}
+
+TEST(safetensors_index__takes_three_reads_and_leaves_data_alone)
+{
+    enum { DATA = 100000, HEADER = 5000 };
+    char header[HEADER + 1];
+    size_t len;
+    uint8_t *file;
+    watched w = {0};
+    dcn_source *source = NULL;
+    dcn_limits limits = dcn_limits_of(false);
+    dcn_input in = {.name = "memory"};
+    decant_model *model = NULL;
+
+    snprintf(header, sizeof header, "%-*s", HEADER,
+             "{\"t\":{\"dtype\":\"U8\",\"shape\":[100000],\"data_offsets\":[0,100000]}}");
+    file = st_file(header, DATA, &len);
+    w.file = file;
+    CHECK_OK(dcn_source_from_reader(
+                 &(decant_reader){.size = sizeof(decant_reader), .len = len, .read = read_watched, .ctx = &w}, "memory",
+                 &source, &err),
+             &err);
+    CHECK_OK(dcn_bytes_from_source(source, &in.bytes, &err), &err);
+    CHECK_OK(dcn_format_open(&in, NULL, &limits, false, &model, &err), &err);
+    CHECK_EQ(decant_model_count(model), 1);
+    CHECK(w.reads <= 3);
+    CHECK_EQ(w.furthest, 8 + HEADER);
+    decant_model_close(&model);
+    decant_bytes_unref(&in.bytes);
+    free(file);
+}
+
 TEST(safetensors_index__takes_every_form_that_the_format_allows)
 {
     takes("{}", 0, 0);
