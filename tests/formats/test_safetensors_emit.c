@@ -203,7 +203,7 @@ TEST(safetensors_emit__FW_02_metadata_is_sorted_by_the_bytes_of_its_keys)
 TEST(safetensors_emit__FW_02_the_order_of_setting_leaves_no_trace)
 {
     uint8_t *first = NULL, *file = NULL;
-    size_t first_len, len;
+    size_t first_len = 0, len;
 
     for (unsigned round = 0; round < 20; round++) {
         decant_model *model = empty();

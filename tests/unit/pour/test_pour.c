@@ -177,10 +177,10 @@ TEST(pour__names_the_tensor_of_a_provider_that_fails_and_keeps_its_words)
             CHECK_EQ(err.tensor[0], 't');
             CHECK_EQ(err.callback_code, silent ? 0 : 77);
             if (!silent) {
-                char wanted[64];
+                char wanted[128];
 
                 CHECK_HAS(err.message, "is angry");
-                snprintf(wanted, sizeof wanted, "provider %s is angry", err.tensor + 1);
+                snprintf(wanted, sizeof wanted, "provider %.64s is angry", err.tensor + 1);
                 CHECK_TEXT(err.message, wanted);
             }
             CHECK_TEXT(simdisk_names(disk, "."), "");
