@@ -201,9 +201,11 @@ static decant_status plan(saving *s, decant_error *err)
         (is_file(s) && (rc = open_folder(s, err))) || (rc = dcn_routes_collect(&s->plans, &s->routes, err)) ||
         (rc = dcn_routes_check_sources(&s->routes, err)))
         return rc;
-    return s->target->kind == DCN_TO_FILE
-               ? dcn_routes_check_file(&s->routes, s->dir, s->name, s->options.replace, s->plans.items[0].total, err)
-               : DECANT_OK;
+    if (s->target->kind == DCN_TO_FILE)
+        rc = dcn_routes_check_file(&s->routes, s->dir, s->name, s->options.replace, s->plans.items[0].total, err);
+    else if (s->target->kind == DCN_TO_FILE_IN_PLACE)
+        rc = dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
+    return rc;
 }
 
 static decant_status create_in_place(saving *s, decant_error *err)

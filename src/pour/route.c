@@ -120,29 +120,47 @@ static decant_status check_folder(dcn_dir *dir, decant_error *err)
     return rc;
 }
 
-static decant_status check_room(dcn_routes *routes, dcn_dir *dir, uint64_t total, decant_error *err)
+static decant_status check_limit(const dcn_space *space, uint64_t total, decant_error *err)
 {
-    dcn_space space;
-    decant_status rc = dcn_dir_space(dir, &space, err);
-
-    if (rc == DECANT_UNSUPPORTED)
+    if (total <= space->limit)
         return DECANT_OK;
-    if (rc)
-        return rc;
-    routes->free = space.free;
-    if (dcn_ckd_align(&routes->room, total, space.block ? space.block : 1))
+    decant_error_set(err, DECANT_NO_SPACE, "the output passes the limit of a file's size");
+    dcn_error_found(err, "a limit of %" PRIu64 " bytes", space->limit);
+    dcn_error_expected(err, "%" PRIu64, total);
+    dcn_error_hint(err, "raise it with ulimit -f");
+    return DECANT_NO_SPACE;
+}
+
+static decant_status check_room(dcn_routes *routes, const dcn_dir *dir, const dcn_space *space, uint64_t total,
+                                decant_error *err)
+{
+    routes->free = space->free == UINT64_MAX ? 0 : space->free;
+    if (dcn_ckd_align(&routes->room, total, space->block ? space->block : 1))
         routes->room = UINT64_MAX;
-    if (total > space.limit) {
-        rc = decant_error_set(err, DECANT_NO_SPACE, "the output passes the limit of a file's size");
-        dcn_error_found(err, "a limit of %" PRIu64 " bytes", space.limit);
-        dcn_error_expected(err, "%" PRIu64, total);
-        dcn_error_hint(err, "raise it with ulimit -f");
-    } else if (routes->room > space.free) {
-        rc = decant_error_set(err, DECANT_NO_SPACE, "no room");
-        dcn_error_found(err, "%" PRIu64 " bytes free in '%s'", space.free, dir->path);
-        dcn_error_expected(err, "%" PRIu64, routes->room);
-        dcn_error_hint(err, "make room for %" PRIu64 " more, or name another folder", routes->room - space.free);
-    }
+    if (routes->room <= space->free)
+        return DECANT_OK;
+    decant_error_set(err, DECANT_NO_SPACE, "no room");
+    dcn_error_found(err, "%" PRIu64 " bytes free in '%s'", space->free, dir->path);
+    dcn_error_expected(err, "%" PRIu64, routes->room);
+    dcn_error_hint(err, "make room for %" PRIu64 " more, or name another folder", routes->room - space->free);
+    return DECANT_NO_SPACE;
+}
+
+/* A system that does not tell its space lets everything pass. */
+static decant_status ask_space(dcn_dir *dir, dcn_space *space, decant_error *err)
+{
+    decant_status rc = dcn_dir_space(dir, space, err);
+
+    if (rc != DECANT_UNSUPPORTED)
+        return rc;
+    *space = (dcn_space){.free = UINT64_MAX, .limit = UINT64_MAX};
+    return DECANT_OK;
+}
+
+static decant_status blame_output(decant_status rc, decant_error *err)
+{
+    if (rc && rc != DECANT_NOMEM)
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return rc;
 }
 
@@ -150,6 +168,7 @@ decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char
                                     decant_error *err)
 {
     dcn_facts old;
+    dcn_space space;
     decant_status rc;
 
     if (strlen(name) > NAME_MOST) {
@@ -164,12 +183,20 @@ decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char
         rc = check_name(routes, &old, replace, err);
     else if (rc == DECANT_NOT_FOUND)
         rc = DECANT_OK;
-    if (rc || (rc = check_folder(dir, err)) || (rc = check_room(routes, dir, total, err)))
+    if (rc || (rc = check_folder(dir, err)) || (rc = ask_space(dir, &space, err)) ||
+        (rc = check_limit(&space, total, err)))
         goto done;
+    rc = check_room(routes, dir, &space, total, err);
 done:
-    if (rc && rc != DECANT_NOMEM)
-        dcn_error_side(err, DECANT_SIDE_OUTPUT);
-    return rc;
+    return blame_output(rc, err);
+}
+
+decant_status dcn_routes_check_in_place(dcn_dir *dir, uint64_t total, decant_error *err)
+{
+    dcn_space space;
+    decant_status rc = ask_space(dir, &space, err);
+
+    return blame_output(rc ? rc : check_limit(&space, total, err), err);
 }
 
 void dcn_routes_close(dcn_routes *routes)

@@ -19,7 +19,7 @@ typedef struct dcn_routes {
     dcn_route *items; /* in the order in which sources are first used */
     size_t count, cap;
     uint64_t room; /* disk needed, bytes */
-    uint64_t free; /* disk free, bytes; 0 if not asked */
+    uint64_t free; /* disk free, bytes; 0 if not known */
 } dcn_routes;
 
 /* The sources of a plan, each once, with the bytes of it that are used. */
@@ -35,6 +35,9 @@ decant_status dcn_routes_check_sources(const dcn_routes *routes, decant_error *e
  */
 decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char *name, bool replace, uint64_t total,
                                     decant_error *err);
+
+/* A file output in place: no limit of file size is passed, which would end the process. The rest shows when it is opened. */
+decant_status dcn_routes_check_in_place(dcn_dir *dir, uint64_t total, decant_error *err);
 
 void dcn_routes_close(dcn_routes *routes);
 

@@ -261,6 +261,8 @@ TEST(plan__refuses_an_output_without_room_with_both_figures)
 TEST(plan__refuses_an_output_that_passes_the_limit_of_a_files_size)
 {
     simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    dcn_target target = {.kind = DCN_TO_FILE_IN_PLACE, .path = "a.safetensors"};
     decant_model *model = model_of_three();
     decant_error err;
 
@@ -268,6 +270,11 @@ TEST(plan__refuses_an_output_that_passes_the_limit_of_a_files_size)
     check_refused(disk, model, "a.safetensors", NULL, DECANT_NO_SPACE, &err);
     CHECK_HAS(err.found, "100 bytes");
     CHECK_HAS(err.hint, "ulimit");
+
+    /* in place too: passing it would not fail but end the process */
+    CHECK_FAILS(dcn_save(&env, model, &target, NULL, false, NULL, &err), DECANT_NO_SPACE, &err);
+    CHECK_HAS(err.hint, "ulimit");
+    CHECK_EQ(simdisk_file_count(disk), 0);
     decant_model_close(&model);
     simdisk_free(&disk);
 }
