@@ -36,6 +36,7 @@ struct cli {
     cli_json json;      /* fields of the command under --json */
     decant_error last;  /* reported */
     decant_error error; /* the first of the highest exit status */
+    bool saved;         /* an output is in place */
     int exit;           /* the highest so far */
 };
 

@@ -54,7 +54,7 @@ static int choose_format(cli *c, const char **format)
     return cli_misuse(c, hint, "%s: its extension names no format", out);
 }
 
-/* The entry of `folder` that `name` may be a misspelling of, in `found` of 200 bytes; "" if there is none. */
+/* The folder in `folder` that `name` may be a misspelling of, in `found` of 200 bytes; "" if there is none. */
 static void find_similar(const char *folder, const char *name, char *found)
 {
     DIR *dir = opendir(folder);
@@ -63,7 +63,8 @@ static void find_similar(const char *folder, const char *name, char *found)
 
     found[0] = '\0';
     while (dir && (entry = readdir(dir))) {
-        size_t distance = entry->d_name[0] == '.' ? least : cli_distance(name, entry->d_name);
+        bool is_other = entry->d_name[0] == '.' || entry->d_type == DT_REG;
+        size_t distance = is_other ? least : cli_distance(name, entry->d_name);
 
         if (distance < least) {
             least = distance;
@@ -278,11 +279,12 @@ static int save(cli *c, const decant_model *model, const char *format, bool plan
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
 
-    cli_signals_hold(true);
+    cli_signals_hold(!plan_only);
     rc = (plan_only ? decant_plan : decant_save)(model, c->args.output, &options, &report, &err);
     cli_signals_hold(false);
     cli_progress_end(&progress);
     seconds = cli_clock() - progress.start;
+    c->saved = rc == DECANT_OK && !plan_only;
 
     if (report && c->args.json) {
         put_json_report(&c->json, c->args.output, report);

@@ -295,6 +295,7 @@ static int run(cli *c, int count, char **argv)
         return CLI_USAGE;
     }
     if (strcmp(name, "--version") == 0) {
+        c->args.version = true;
         printf("decant %s\n", decant_version());
         return CLI_DONE;
     }
@@ -302,10 +303,12 @@ static int run(cli *c, int count, char **argv)
         c->command = find_command(argv[1]);
         if (!c->command)
             return unknown_command(c, argv[1]);
+        c->args.help = true;
         help_command(c->command);
         return CLI_DONE;
     }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        c->args.help = true;
         help_all(stdout);
         return CLI_DONE;
     }
@@ -329,7 +332,7 @@ static void occupy_closed_streams(void)
             _exit(CLI_OUTPUT);
 }
 
-/* An answer that could not be printed was not given. */
+/* An answer that could not be printed was not given; a file that was saved stays saved. */
 static int flush_answer(cli *c, int status)
 {
     decant_error err = {0};
@@ -341,6 +344,8 @@ static int flush_answer(cli *c, int status)
     snprintf(err.hint, sizeof err.hint, "see where standard output goes");
     c->args.json = false; /* there is no other place left to say it */
     (void)cli_fail(c, &err, DECANT_SIDE_OUTPUT, "standard output");
+    if (c->saved && status == CLI_DONE)
+        return CLI_RESERVED;
     return status > CLI_OUTPUT ? status : CLI_OUTPUT;
 }
 
@@ -365,8 +370,11 @@ int main(int argc, char **argv)
     if (c.json.out) {
         bool whole = !ferror(c.json.out);
 
-        if (fclose(c.json.out) || !whole)
-            len = 0, c.exit = CLI_OUTPUT;
+        if (fclose(c.json.out) || !whole) {
+            c.exit = CLI_OUTPUT;
+            (void)decant_error_set(&c.error, DECANT_NOMEM, "out of memory");
+            len = 0;
+        }
         if (!c.args.help && !c.args.version)
             put_document(&c, c.command ? c.command->name : argc > 1 ? argv[1] : NULL, fields, len);
         free(fields);

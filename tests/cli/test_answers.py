@@ -165,6 +165,14 @@ class Streams(support.Case):
                 self.assertEqual(result.code, 4, words)
                 self.assertRegex(result.err, r"\Adecant: standard output: .*; .*\n\Z")
 
+    def test_a_file_that_was_saved_stays_saved_when_that_cannot_be_printed(self):
+        self.model()
+        with open("/dev/full", "wb") as full:
+            result = self.decant("convert", "--json", "m.safetensors", "-o", "m.bpk", stdout=full)
+        self.assertEqual(result.code, 6)
+        self.assertIn("decant: standard output: ", result.err)
+        self.works("diff", "m.safetensors", "m.bpk")
+
     def test_closed_streams_are_never_mistaken_for_a_model(self):
         self.model("m.safetensors", [("t", "U8", [100000], None)])
         self.works("convert", "m.safetensors", "-o", "good.bpk")

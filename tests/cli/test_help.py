@@ -27,6 +27,10 @@ class Help(support.Case):
             self.assertIn("  %s " % command, self.works("help").out)
             self.assertEqual(self.works("help", command).out, self.works(command, "-h").out)
 
+    def test_help_and_version_are_text_whatever_else_is_asked_for(self):
+        for words in [["--help"], ["--version"], ["help", "ls"], ["ls", "--help"], ["convert", "--version"]]:
+            self.assertEqual(self.works(*words, "--json").out, self.works(*words).out)
+
     def test_version_is_one_line(self):
         with open(os.path.join(support.SOURCE, "include/decant/version.h")) as f:
             version = ".".join(re.findall(r"#define DECANT_VERSION_\w+ (\d+)", f.read()))

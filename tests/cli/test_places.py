@@ -163,6 +163,7 @@ class Refusing(Place):
 
     def test_a_folder_that_is_not_there_is_told_before_the_input_is_read__CL_04(self):
         os.mkdir(self.path("models"))
+        support.write(self.path("modles."), b"no folder")
         self.refused(4, "convert", "no such input", "-o", "modles/m.bpk", says=["'modles'", "did you mean 'models'?"])
         self.refused(4, "convert", "m.safetensors", "-o", "nothing/like/it/m.bpk", says="'nothing/like/it'")
         self.refused(4, "convert", "m.safetensors", "-o", "m.safetensors/x.bpk", says="m.safetensors")
