@@ -33,6 +33,20 @@ static inline void dcn_put_le(void *at, uint64_t value, unsigned bytes)
         p[i] = (uint8_t)(value >> 8 * i);
 }
 
+static inline uint32_t dcn_be32(const void *at)
+{
+    const uint8_t *p = at;
+
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint64_t dcn_be64(const void *at)
+{
+    const uint8_t *p = at;
+
+    return (uint64_t)dcn_be32(p) << 32 | dcn_be32(p + 4);
+}
+
 static inline uint64_t dcn_be(const void *at, unsigned bytes)
 {
     const uint8_t *p = at;

@@ -116,18 +116,18 @@ static bool take_long_head(dcn_cbor *cbor, head *h)
     more = (size_t)1 << (h->info - ONE_BYTE);
     if (more >= left)
         return too_short(cbor, h->at);
-    switch (more) { /* by sizes that the compiler knows */
+    switch (more) {
     case 1:
         h->value = cbor->at[1];
         break;
     case 2:
-        h->value = dcn_be(cbor->at + 1, 2);
+        h->value = (uint64_t)cbor->at[1] << 8 | cbor->at[2];
         break;
     case 4:
-        h->value = dcn_be(cbor->at + 1, 4);
+        h->value = dcn_be32(cbor->at + 1);
         break;
     default:
-        h->value = dcn_be(cbor->at + 1, 8);
+        h->value = dcn_be64(cbor->at + 1);
     }
     cbor->at += 1 + more;
     return true;

@@ -503,7 +503,7 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
     if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d)) || (rc = check_claims(h, &d)))
         return rc;
-    h->odd.nuls += memchr(name.data, 0, name.len) != NULL;
+    h->odd.nuls += h->lenient && memchr(name.data, 0, name.len);
     d.draft.data = (dcn_span){h->bytes, h->data + d.begin, d.end - d.begin};
     if (d.draft.data.len > h->largest)
         h->largest = d.draft.data.len;
