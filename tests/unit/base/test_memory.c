@@ -254,6 +254,27 @@ TEST(sorting__agrees_with_qsort_for_every_count_and_size)
         }
 }
 
+TEST(sorting__no_order_of_the_items_makes_it_slow)
+{
+    enum { COUNT = 1 << 14, LOG = 14 };
+    static uint32_t numbers[COUNT];
+    uint64_t state = 9;
+
+    for (int order = 0; order < 6; order++) {
+        for (uint32_t i = 0; i < COUNT; i++)
+            numbers[i] = order == 0   ? (uint32_t)test_random(&state)
+                         : order == 1 ? COUNT - i
+                         : order == 2 ? i % 3
+                         : order == 3 ? (i < COUNT / 2 ? i : COUNT - i)
+                         : order == 4 ? i * 7919 % COUNT
+                                      : i ^ 1;
+        compared = 0;
+        dcn_sort(numbers, COUNT, sizeof *numbers, by_number);
+        CHECK(compared <= 4 * COUNT * LOG);
+        CHECK(dcn_sorted(numbers, COUNT, sizeof *numbers, by_number));
+    }
+}
+
 TEST(sorting__what_is_sorted_costs_one_comparison_an_item)
 {
     uint32_t numbers[1000];
