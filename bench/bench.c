@@ -246,14 +246,13 @@ static void small_tensors(const setup *s, bench_case *c)
     c->bytes = file_size(huge);
 }
 
-/* Opening `in` against a peer that is at least `aim` times slower. */
-static void open_against(const setup *s, bench_case *c, const char *in, const char *verb, const char *peer, double aim)
+/* Opening `in` against a peer that is at least `aim` times slower. `find` NULL: names are listed, not looked up. */
+static void open_against(const setup *s, bench_case *c, const char *in, const char *find, const contestant *peer,
+                         double aim)
 {
-    const char *rounds = "5";
-
     c->who[0] = (contestant){
-        .name = "decant", .argv = {text(s->tools, "/decant-open"), in, rounds}, .reports_ns = true, .in = in};
-    c->who[1] = (contestant){.name = peer, .argv = {s->peers, verb, in, rounds}, .reports_ns = true, .in = in};
+        .name = "decant", .argv = {text(s->tools, "/decant-open"), in, "5", find}, .reports_ns = true, .in = in};
+    c->who[1] = *peer;
     c->who[2] = (contestant){.name = "limit: read the whole file", .function = limit_read, .in = in};
     c->count = 3;
     c->aim = aim;
@@ -261,15 +260,22 @@ static void open_against(const setup *s, bench_case *c, const char *in, const ch
 
 static void open_safetensors(const setup *s, bench_case *c)
 {
+    const char *in = model(s, s->tmpfs, "small-100000x64", "open.safetensors");
+    contestant peer = {
+        .name = "safetensors 0.8.0", .argv = {s->peers, "open-safetensors", in, "5"}, .reports_ns = true};
+
     c->what = "open 100,000 tensors and find each by name, safetensors";
-    open_against(s, c, model(s, s->tmpfs, "small-100000x64", "open.safetensors"), "open-safetensors",
-                 "safetensors 0.8.0", 4);
+    open_against(s, c, in, "find", &peer, 4);
 }
 
 static void open_burnpack(const setup *s, bench_case *c)
 {
-    c->what = "open 100,000 tensors and find each by name, Burnpack";
-    open_against(s, c, model(s, s->tmpfs, "small-100000x64", "open.bpk"), "open-burnpack", "burn-pack 0.23.0-pre.1", 2);
+    const char *in = model(s, s->tmpfs, "small-100000x64", "open.bpk");
+    contestant peer = {
+        .name = "burn-pack 0.23.0-pre.1", .argv = {s->peers, "open-burnpack", in, "5"}, .reports_ns = true};
+
+    c->what = "open 100,000 tensors and list them, Burnpack";
+    open_against(s, c, in, NULL, &peer, 2);
 }
 
 static const struct {

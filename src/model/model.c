@@ -284,17 +284,100 @@ decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_
 
 /* --- order ------------------------------------------------------------------------------------------------------- */
 
+/* What entries are sorted by: small, and seldom with a look at the entry itself. */
+typedef struct place_key {
+    const dcn_entry *entry;
+    const dcn_backing *backing;
+    uint64_t offset;
+} place_key;
+
+static place_key key_of(const dcn_entry *entry)
+{
+    return (place_key){entry, entry->data.backing, entry->data.offset};
+}
+
 static int by_place(const void *a, const void *b)
 {
-    const dcn_entry *x = a, *y = b;
+    const place_key *x = a, *y = b;
 
-    if (x->data.backing != y->data.backing)
-        return (uintptr_t)x->data.backing < (uintptr_t)y->data.backing ? -1 : 1;
-    if (x->data.offset != y->data.offset)
-        return x->data.offset < y->data.offset ? -1 : 1;
-    if (!x->data.len != !y->data.len)
-        return x->data.len ? 1 : -1; /* an empty one stood in front of what begins where it does */
-    return dcn_text_compare(x->name, x->name_len, y->name, y->name_len);
+    if (x->backing != y->backing)
+        return (uintptr_t)x->backing < (uintptr_t)y->backing ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (!x->entry->data.len != !y->entry->data.len)
+        return x->entry->data.len ? 1 : -1; /* an empty one stood in front of what begins where it does */
+    return dcn_text_compare(x->entry->name, x->entry->name_len, y->entry->name, y->entry->name_len);
+}
+
+static bool in_place(const decant_model *model)
+{
+    for (size_t i = 1; i < model->count; i++) {
+        place_key before = key_of(&model->entries[i - 1]), here = key_of(&model->entries[i]);
+
+        if (by_place(&before, &here) > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Puts entries in their new order: `was` says where each one comes from, and is used up. */
+static void permute(dcn_entry *entries, uint32_t *was, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        dcn_entry held = entries[i];
+        size_t hole = i, from;
+
+        while ((from = was[hole]) != i) {
+            entries[hole] = entries[from];
+            was[hole] = (uint32_t)hole;
+            hole = from;
+        }
+        entries[hole] = held;
+        was[hole] = (uint32_t)hole;
+    }
+}
+
+/* Puts the new index into each slot of the names: `now` of the old one. The hash's bits stay, so no name is looked at. */
+static void refile_entries(decant_model *model, const uint32_t *now)
+{
+    uint32_t mask = (uint32_t)model->names.size - 1;
+
+    for (size_t i = 0; i < model->names.size; i++) {
+        uint32_t slot = model->names.slots[i];
+
+        if (slot)
+            model->names.slots[i] = (now[(slot & mask) - 1] + 1) | (slot & ~mask);
+    }
+}
+
+static decant_status sort_entries(decant_model *model, decant_error *err)
+{
+    size_t count = model->count;
+    place_key *keys = NULL;
+    uint32_t *was = NULL, *now = NULL;
+    decant_status rc = DECANT_OK;
+
+    if (in_place(model))
+        return DECANT_OK;
+    if (!(keys = dcn_alloc(count, sizeof *keys)) || !(was = dcn_alloc(count, sizeof *was)) ||
+        !(now = dcn_alloc(count, sizeof *now))) {
+        rc = dcn_error_nomem(err);
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++)
+        keys[i] = key_of(&model->entries[i]);
+    dcn_sort(keys, count, sizeof *keys, by_place);
+    for (size_t i = 0; i < count; i++) {
+        was[i] = (uint32_t)(keys[i].entry - model->entries);
+        now[was[i]] = (uint32_t)i;
+    }
+    permute(model->entries, was, count);
+    refile_entries(model, now);
+done:
+    dcn_free(&now);
+    dcn_free(&was);
+    dcn_free(&keys);
+    return rc;
 }
 
 static int by_key(const void *a, const void *b)
@@ -305,26 +388,14 @@ static int by_key(const void *a, const void *b)
     return order ? order : is_text(&y->value) - is_text(&x->value);
 }
 
-/* True if they were not in order. */
-static bool reorder(void *items, size_t count, size_t size, int (*compare)(const void *a, const void *b))
+decant_status dcn_model_sort(decant_model *model, decant_error *err)
 {
-    bool moved = !dcn_sorted(items, count, size, compare);
-
-    if (moved)
-        dcn_sort(items, count, size, compare);
-    return moved;
-}
-
-void dcn_model_sort(decant_model *model)
-{
-    if (reorder(model->entries, model->count, sizeof *model->entries, by_place)) {
-        memset(model->names.slots, 0, model->names.size * sizeof *model->names.slots);
-        file_entries(model);
-    }
-    if (reorder(model->values, model->value_count, sizeof *model->values, by_key)) {
+    if (!dcn_sorted(model->values, model->value_count, sizeof *model->values, by_key)) {
+        dcn_sort(model->values, model->value_count, sizeof *model->values, by_key);
         memset(model->keys.slots, 0, model->keys.size * sizeof *model->keys.slots);
         file_values(model);
     }
+    return sort_entries(model, err);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------ */

@@ -122,9 +122,10 @@ bool dcn_model_find(const decant_model *model, const char *name, size_t name_len
 
 /*
  * Sorts the entries by the place of their data (offset in their backing, empty ones first, then name) and the values by
- * key, and makes both findable again: the last step of every index. Costs little where they are in order.
+ * key, and makes both findable again: the last step of every index. Costs little where they are in order, else 32 bytes
+ * an entry for the while.
  */
-void dcn_model_sort(decant_model *model);
+decant_status dcn_model_sort(decant_model *model, decant_error *err);
 
 /* Sets a value. `replace`: as decant_model_set(); else a key of the same kind is DECANT_DUPLICATE. Everything is copied. */
 decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len, const decant_value *value,

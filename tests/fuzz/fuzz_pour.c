@@ -83,7 +83,9 @@ static decant_bytes *make_bytes(input *in, source *s, size_t len, unsigned how, 
     for (size_t i = 0; i < MOST_LEN; i++)
         s->content[i] = (uint8_t)(i * 31 + len);
     provider.ctx = s;
-    s->fails_at = fails ? 1 + take(in) % 3 : 0;
+    s->fails_at = 1 + take(in) % 3; /* taken either way: the model must not depend on `fails` */
+    if (!fails)
+        s->fails_at = 0;
     switch (how % 4) {
     case 0:
         require(decant_bytes_copy(s->content, len, &bytes, NULL) == DECANT_OK);

@@ -26,9 +26,9 @@ decant_status model_open(const dcn_format *format, const void *bytes, size_t len
         return rc;
     }
     if ((rc = dcn_model_create(1, &model, err)) ||
-        (rc = format->index(&in, limits ? limits : &defaults, lenient, model, err)))
+        (rc = format->index(&in, limits ? limits : &defaults, lenient, model, err)) ||
+        (rc = dcn_model_sort(model, err)))
         goto done;
-    dcn_model_sort(model);
     *out = model;
     model = NULL;
 done:

@@ -674,15 +674,6 @@ static decant_status overlap(header *h, const dcn_entry *e, const dcn_entry *bef
     return DECANT_MALFORMED;
 }
 
-static bool is_in_order(const decant_model *model)
-{
-    size_t i = 1;
-
-    while (i < model->count && model->entries[i - 1].data.offset <= model->entries[i].data.offset)
-        i++;
-    return i >= model->count;
-}
-
 /* Tensors may leave gaps but not overlap, and nothing follows them. */
 static decant_status check_ranges(header *h)
 {
@@ -690,8 +681,10 @@ static decant_status check_ranges(header *h)
     const dcn_entry *last = NULL, *furthest = NULL; /* with data; with or without */
     uint64_t end = h->data;
 
-    if (!is_in_order(model))
-        dcn_model_sort(model);
+    decant_status rc;
+
+    if ((rc = dcn_model_sort(model, h->err)))
+        return rc;
     for (size_t i = 0; i < model->count; i++) {
         const dcn_entry *e = &model->entries[i];
 

@@ -311,9 +311,11 @@ static decant_status check_ranges(header *h)
 {
     uint64_t end;
     const dcn_entry *misplaced = follow(h, &end, &h->odd.shared);
+    decant_status rc;
 
     if (misplaced) {
-        dcn_model_sort(h->model);
+        if ((rc = dcn_model_sort(h->model, h->err)))
+            return rc;
         misplaced = follow(h, &end, &h->odd.shared);
     }
     if (misplaced)

@@ -164,11 +164,37 @@ TEST(sorting__orders_by_place_then_empty_ones_then_name_and_everything_is_still_
     CHECK_OK(add_at(model, "late", bytes, 0, &err), &err);
     CHECK_OK(add_at(model, "a", bytes, 8, &err), &err);
     CHECK_OK(dcn_model_add(model, &empty, &err), &err);
-    dcn_model_sort(model);
+    CHECK_OK(dcn_model_sort(model, &err), &err);
     for (size_t i = 0; i < 5; i++) {
         CHECK_BYTES(model->entries[i].name, model->entries[i].name_len, order[i], strlen(order[i]));
         CHECK(dcn_model_find(model, order[i], strlen(order[i]), &index));
         CHECK_EQ(index, i);
+    }
+    decant_bytes_unref(&bytes);
+    decant_model_close(&model);
+}
+
+TEST(sorting__leaves_many_entries_findable_whatever_their_order)
+{
+    enum { COUNT = 3000 };
+    decant_error err = {0};
+    decant_bytes *bytes = NULL;
+    decant_model *model = create();
+    uint64_t state = 11;
+    char name[16];
+    size_t index;
+
+    CHECK_OK(decant_bytes_wrap(NULL, 0, NULL, NULL, &bytes, &err), &err);
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        CHECK_OK(add_at(model, name, bytes, test_random(&state) % (COUNT / 2), &err), &err);
+    }
+    CHECK_OK(dcn_model_sort(model, &err), &err);
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        CHECK(dcn_model_find(model, name, strlen(name), &index));
+        CHECK_BYTES(model->entries[index].name, model->entries[index].name_len, name, strlen(name));
+        CHECK(!i || model->entries[i - 1].data.offset <= model->entries[i].data.offset);
     }
     decant_bytes_unref(&bytes);
     decant_model_close(&model);
@@ -183,7 +209,7 @@ TEST(sorting__orders_values_by_key_metadata_before_scalars)
     CHECK_OK(dcn_model_set(model, "b", 1, &one, false, &err), &err);
     CHECK_OK(dcn_model_set(model, "b", 1, &text, false, &err), &err);
     CHECK_OK(dcn_model_set(model, "a", 1, &text, false, &err), &err);
-    dcn_model_sort(model);
+    CHECK_OK(dcn_model_sort(model, &err), &err);
     CHECK_BYTES(model->values[0].key, model->values[0].key_len, "a", 1);
     CHECK_EQ(model->values[1].value.type, DECANT_VALUE_TEXT);
     CHECK_EQ(model->values[2].value.type, DECANT_VALUE_I64);
@@ -308,7 +334,8 @@ static decant_status build(decant_model **out, decant_bytes *bytes, decant_error
     }
     if ((rc = dcn_model_reserve(model, 100, err)) || (rc = dcn_model_note(model, "a", err, "b")))
         goto done;
-    dcn_model_sort(model);
+    if ((rc = dcn_model_sort(model, err)))
+        goto done;
     *out = model;
     model = NULL;
 done:
