@@ -27,7 +27,6 @@ static decant_status write_stream(dcn_output *o, uint64_t at, const dcn_chunk *c
 
     (void)at; /* where asserts are compiled out */
     assert(at == s->at);
-    (void)at;
     for (size_t i = 0; i < count; i++) {
         if ((rc = write_chunk(s, &c[i], err)))
             return rc;

@@ -680,7 +680,6 @@ static decant_status check_ranges(header *h)
     decant_model *model = h->model;
     const dcn_entry *last = NULL, *furthest = NULL; /* with data; with or without */
     uint64_t end = h->data;
-
     decant_status rc;
 
     if ((rc = dcn_model_sort(model, h->err)))
