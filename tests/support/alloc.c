@@ -13,6 +13,9 @@ static atomic_size_t live, bytes, peak;
 static atomic_llong countdown = -1; /* allocations until the failure; negative: not armed */
 static atomic_bool fired;
 
+/* More than any machine has. The sanitizers end the process where the system would return NULL. */
+#define TOO_MUCH ((size_t)1 << 40)
+
 static bool fails(void)
 {
     if (atomic_load(&countdown) < 0 || atomic_fetch_sub(&countdown, 1) != 0)
@@ -38,7 +41,7 @@ void *dcn_alloc(size_t items, size_t size)
 {
     if (items == 0 || size == 0)
         items = size = 1;
-    return fails() ? NULL : count(calloc(items, size));
+    return items > TOO_MUCH / size || fails() ? NULL : count(calloc(items, size));
 }
 
 void *dcn_realloc(void *old, size_t items, size_t size)
@@ -47,7 +50,7 @@ void *dcn_realloc(void *old, size_t items, size_t size)
 
     if (items == 0 || size == 0)
         items = size = 1;
-    if (items > SIZE_MAX / size || fails())
+    if (items > TOO_MUCH / size || fails())
         return NULL;
     /* always another block, the new part dirty, so that nothing relies on luck */
     memory = malloc(items * size);
@@ -65,7 +68,7 @@ void *dcn_realloc(void *old, size_t items, size_t size)
 
 void *dcn_alloc_pages(size_t size)
 {
-    void *memory = size > SIZE_MAX - 4096 || fails() ? NULL : aligned_alloc(4096, (size + 4096) / 4096 * 4096);
+    void *memory = size > TOO_MUCH || fails() ? NULL : aligned_alloc(4096, (size + 4096) / 4096 * 4096);
 
     if (memory)
         memset(memory, 0xA5, size);
