@@ -160,7 +160,7 @@ class Case(unittest.TestCase):
                 full = os.path.join(path, name)
                 status = os.lstat(full)
                 entry = [status.st_mode, status.st_ino, status.st_mtime_ns, status.st_size]
-                if stat.S_ISREG(status.st_mode) and status.st_size < 1 << 24:
+                if stat.S_ISREG(status.st_mode) and status.st_size < 1 << 24 and os.access(full, os.R_OK):
                     with open(full, "rb") as f:
                         entry.append(hashlib.sha256(f.read()).hexdigest())
                 found[os.path.relpath(full, self.folder)] = entry

@@ -120,6 +120,7 @@ class Modes(Place):
             self.works("convert", "-f", "m.safetensors", "-o", "old.bpk", preexec_fn=lambda: os.umask(0o022))
             self.assertEqual(self.mode("old.bpk"), mode)
             self.assertEqual(self.read("old.bpk"), self.good)
+            os.remove(self.path("old.bpk"))
 
     @unittest.skipUnless(IS_ROOT, "giving files to another user takes root")
     def test_a_replaced_file_gives_its_owner_to_the_new_one__DA_08(self):
