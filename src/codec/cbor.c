@@ -113,7 +113,7 @@ static bool take_long_head(dcn_cbor *cbor, head *h)
     }
     if (h->info > EIGHT_BYTES)
         return fail_at(cbor, h->at, DECANT_MALFORMED, "reserved CBOR head");
-    more = (size_t)1 << (h->info - ONE_BYTE);
+    more = (size_t)1 << (h->info & 3); /* 24 to 27 */
     if (more >= left)
         return too_short(cbor, h->at);
     switch (more) {

@@ -135,8 +135,8 @@ static int by_key(const void *a, const void *b)
 /* `spare` is memory for a pointer to each tensor. */
 static decant_status make_order(const decant_model *model, void *spare, order *o, decant_error *err)
 {
-    o->tensors = dcn_alloc(model->count, sizeof *o->tensors);
-    o->values = dcn_alloc(model->value_count, sizeof *o->values);
+    o->tensors = dcn_alloc(model->count, sizeof(const dcn_entry *));
+    o->values = dcn_alloc(model->value_count, sizeof(const dcn_value *));
     if (!o->tensors || !o->values)
         return dcn_error_nomem(err);
     for (size_t i = 0; i < model->count; i++)
@@ -144,8 +144,8 @@ static decant_status make_order(const decant_model *model, void *spare, order *o
     for (size_t i = 0; i < model->value_count; i++)
         o->values[i] = &model->values[i];
     o->value_count = model->value_count;
-    dcn_sort_merging(o->tensors, spare, model->count, sizeof *o->tensors, by_name);
-    dcn_sort(o->values, model->value_count, sizeof *o->values, by_key);
+    dcn_sort_merging(o->tensors, spare, model->count, sizeof(const dcn_entry *), by_name);
+    dcn_sort(o->values, model->value_count, sizeof(const dcn_value *), by_key);
     return DECANT_OK;
 }
 
@@ -381,7 +381,7 @@ decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn
 
     if ((rc = check_losses(model, how->allow, out, err)))
         return rc;
-    static_assert(sizeof *begins >= sizeof *o.tensors, "its memory helps to sort before it is needed");
+    static_assert(sizeof *begins >= sizeof(const dcn_entry *), "its memory helps to sort before it is needed");
     if (!(begins = dcn_alloc(model->count, sizeof *begins))) {
         rc = dcn_error_nomem(err);
         goto done;
