@@ -9,7 +9,7 @@ enum { FIRST_BLOCK = 1 << 10, LARGEST_BLOCK = 1 << 20, ALIGN = 8 };
 
 struct dcn_arena_block {
     dcn_arena_block *next;
-    void *memory; /* the block's own bytes behind this head, or adopted memory */
+    void *adopted; /* NULL: the block's own bytes are behind this head */
 };
 
 /* Puts a block of `size` bytes in front. */
@@ -18,7 +18,7 @@ static dcn_arena_block *add_block(dcn_arena *arena, size_t size)
     dcn_arena_block *block = size <= SIZE_MAX - sizeof *block ? dcn_alloc(1, sizeof *block + size) : NULL;
 
     if (block) {
-        block->memory = block + 1;
+        block->adopted = NULL;
         block->next = arena->blocks;
         arena->blocks = block;
     }
@@ -43,7 +43,7 @@ void *dcn_arena_take(dcn_arena *arena, size_t len)
         arena->size = size;
         arena->used = 0;
     }
-    taken = (char *)arena->blocks->memory + arena->used;
+    taken = (char *)(arena->blocks + 1) + arena->used;
     arena->used += len;
     return taken;
 }
@@ -63,7 +63,7 @@ int dcn_arena_adopt(dcn_arena *arena, void *memory)
 
     if (!block)
         return -1;
-    block->memory = memory;
+    block->adopted = memory;
     arena->size = arena->used = 0; /* the current block is full from now on */
     return 0;
 }
@@ -74,8 +74,7 @@ void dcn_arena_close(dcn_arena *arena)
 
     for (dcn_arena_block *block = arena->blocks; block; block = next) {
         next = block->next;
-        if (block->memory != block + 1)
-            dcn_free(&block->memory);
+        dcn_free(&block->adopted);
         dcn_free(&block);
     }
     *arena = (dcn_arena){0};
