@@ -111,7 +111,6 @@ TEST(safetensors_emit__orders_by_dtype_then_by_the_bytes_of_names)
     decant_model_close(&model);
 }
 
-/* Many enough for several rounds of merging, in an order that is none. */
 TEST(safetensors_emit__sorts_whatever_the_number_of_tensors)
 {
     static const decant_dtype dtypes[] = {DECANT_U8, DECANT_F64, DECANT_F16};

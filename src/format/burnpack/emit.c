@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,8 +131,7 @@ static int by_key(const void *a, const void *b)
     return dcn_text_compare(x->key, x->key_len, y->key, y->key_len);
 }
 
-/* `spare` is memory for a pointer to each tensor. */
-static decant_status make_order(const decant_model *model, void *spare, order *o, decant_error *err)
+static decant_status make_order(const decant_model *model, order *o, decant_error *err)
 {
     o->tensors = dcn_alloc(model->count, sizeof(const dcn_entry *));
     o->values = dcn_alloc(model->value_count, sizeof(const dcn_value *));
@@ -144,7 +142,7 @@ static decant_status make_order(const decant_model *model, void *spare, order *o
     for (size_t i = 0; i < model->value_count; i++)
         o->values[i] = &model->values[i];
     o->value_count = model->value_count;
-    dcn_sort_merging(o->tensors, spare, model->count, sizeof(const dcn_entry *), by_name);
+    dcn_sort(o->tensors, model->count, sizeof(const dcn_entry *), by_name);
     dcn_sort(o->values, model->value_count, sizeof(const dcn_value *), by_key);
     return DECANT_OK;
 }
@@ -381,12 +379,11 @@ decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn
 
     if ((rc = check_losses(model, how->allow, out, err)))
         return rc;
-    static_assert(sizeof *begins >= sizeof(const dcn_entry *), "its memory helps to sort before it is needed");
     if (!(begins = dcn_alloc(model->count, sizeof *begins))) {
         rc = dcn_error_nomem(err);
         goto done;
     }
-    if ((rc = make_order(model, begins, &o, err)) || (rc = lay_out(model, begins, &end, &sizes, err)))
+    if ((rc = make_order(model, &o, err)) || (rc = lay_out(model, begins, &end, &sizes, err)))
         goto done;
 
     dcn_buf_reserve(&header, header_room(model, end));

@@ -92,17 +92,12 @@ static int by_key(const void *a, const void *b)
 static const dcn_entry **order_tensors(const decant_model *model)
 {
     const dcn_entry **order = dcn_alloc(model->count, sizeof(const dcn_entry *));
-    void *spare = dcn_alloc(model->count, sizeof(const dcn_entry *));
 
-    if (!order || !spare) {
-        dcn_free(&order);
-        goto done;
-    }
+    if (!order)
+        return NULL;
     for (size_t i = 0; i < model->count; i++)
         order[i] = &model->entries[i];
-    dcn_sort_merging(order, spare, model->count, sizeof(const dcn_entry *), by_dtype_and_name);
-done:
-    dcn_free(&spare);
+    dcn_sort(order, model->count, sizeof(const dcn_entry *), by_dtype_and_name);
     return order;
 }
 

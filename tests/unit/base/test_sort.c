@@ -3,78 +3,79 @@
 #include <stdlib.h>
 
 #include "base/sort.h"
+#include "support/alloc.h"
 
-/* What is sorted: by `key`; `place` tells where it stood. */
-typedef struct pair {
-    uint32_t key, place;
-} pair;
+static size_t compared;
 
-static size_t comparisons;
-
-static int by_key(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
-    const pair *x = a, *y = b;
+    uint32_t x, y;
 
-    comparisons++;
-    return (x->key > y->key) - (x->key < y->key);
+    compared++;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
 }
 
-static int by_key_and_place(const void *a, const void *b)
+TEST(sorting__agrees_with_qsort_for_every_count_and_size)
 {
-    const pair *x = a, *y = b;
-    int order = by_key(a, b);
+    static const size_t sizes[] = {4, 12, 24, 64};
+    static uint8_t ours[64 * 300], theirs[64 * 300];
+    uint64_t state = 5;
 
-    return order ? order : (x->place > y->place) - (x->place < y->place);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (size_t count = 0; count < 300; count = count < 20 ? count + 1 : count * 2) {
+            size_t size = sizes[s];
+
+            for (size_t i = 0; i < count; i++) { /* with equal ones, which are alike in all their bytes */
+                uint32_t number = (uint32_t)(test_random(&state) % (count + 1));
+
+                memset(ours + i * size, (int)number, size);
+                memcpy(ours + i * size, &number, sizeof number);
+            }
+            memcpy(theirs, ours, count * size);
+            dcn_sort(ours, count, size, by_number);
+            qsort(theirs, count, size, by_number);
+            CHECK_BYTES(ours, count * size, theirs, count * size);
+            CHECK(dcn_sorted(ours, count, size, by_number));
+        }
 }
 
-static void fill(pair *items, size_t count, uint64_t seed, unsigned keys)
+TEST(sorting__no_order_of_the_items_makes_it_slow)
 {
-    for (size_t i = 0; i < count; i++)
-        items[i] = (pair){(uint32_t)(test_random(&seed) % keys), (uint32_t)i};
-}
+    enum { COUNT = 1 << 14, LOG = 14 };
+    static uint32_t numbers[COUNT];
+    uint64_t state = 9;
 
-enum { MOST = 70 };
-
-/* Both give the one order there is, that of qsort, whatever the count. */
-TEST(sort__gives_the_order_whatever_the_count)
-{
-    pair items[MOST], merged[MOST], spare[MOST], wanted[MOST];
-
-    for (size_t count = 0; count <= MOST; count++) {
-        fill(items, count, count, 9);
-        memcpy(merged, items, sizeof merged);
-        memcpy(wanted, items, sizeof wanted);
-        dcn_sort(items, count, sizeof *items, by_key_and_place);
-        dcn_sort_merging(merged, spare, count, sizeof *merged, by_key); /* stable: places rise by themselves */
-        qsort(wanted, count, sizeof *wanted, by_key_and_place);
-        CHECK_BYTES(items, count * sizeof *items, wanted, count * sizeof *wanted);
-        CHECK_BYTES(merged, count * sizeof *merged, wanted, count * sizeof *wanted);
-        CHECK(dcn_sorted(items, count, sizeof *items, by_key_and_place));
+    for (int order = 0; order < 6; order++) {
+        for (uint32_t i = 0; i < COUNT; i++)
+            numbers[i] = order == 0   ? (uint32_t)test_random(&state)
+                         : order == 1 ? COUNT - i
+                         : order == 2 ? i % 3
+                         : order == 3 ? (i < COUNT / 2 ? i : COUNT - i)
+                         : order == 4 ? i * 7919 % COUNT
+                                      : i ^ 1;
+        compared = 0;
+        dcn_sort(numbers, COUNT, sizeof *numbers, by_number);
+        CHECK(compared <= 4 * COUNT * LOG);
+        CHECK(dcn_sorted(numbers, COUNT, sizeof *numbers, by_number));
     }
 }
 
-TEST(sort__costs_one_comparison_an_item_where_there_is_nothing_to_do)
+TEST(sorting__what_is_sorted_costs_one_comparison_an_item)
 {
-    pair items[MOST], spare[MOST];
+    uint32_t numbers[1000];
 
-    for (size_t i = 0; i < MOST; i++)
-        items[i] = (pair){(uint32_t)i, 0};
-    comparisons = 0;
-    dcn_sort(items, MOST, sizeof *items, by_key);
-    CHECK_EQ(comparisons, MOST - 1);
-    dcn_sort_merging(items, spare, MOST, sizeof *items, by_key);
-    CHECK_EQ(comparisons, 2 * (MOST - 1));
-}
-
-TEST(sort__merging_takes_few_comparisons_where_runs_are_in_order)
-{
-    enum { COUNT = 4096, RUN = 1024 };
-    static pair items[COUNT], spare[COUNT];
-
-    for (size_t i = 0; i < COUNT; i++) /* four runs, each in order */
-        items[i] = (pair){(uint32_t)(i % RUN * 4 + i / RUN), 0};
-    comparisons = 0;
-    dcn_sort_merging(items, spare, COUNT, sizeof *items, by_key);
-    CHECK(dcn_sorted(items, COUNT, sizeof *items, by_key));
-    CHECK(comparisons < 6 * COUNT);
+    for (uint32_t i = 0; i < 1000; i++)
+        numbers[i] = i / 2;
+    compared = 0;
+    dcn_sort(numbers, 1000, sizeof *numbers, by_number);
+    CHECK_EQ(compared, 999);
+    numbers[999] = 0;
+    CHECK(!dcn_sorted(numbers, 1000, sizeof *numbers, by_number));
+    test_alloc_fail(0);
+    dcn_sort(numbers, 1000, sizeof *numbers, by_number);
+    CHECK(!test_alloc_fired());
+    CHECK_EQ(numbers[1], 0);
+    CHECK_EQ(numbers[999], 499);
 }
