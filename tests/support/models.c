@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <jansson.h>
-
 #include "base/dtype.h"
 #include "format/burnpack/quant.h"
 #include "render.h"
+#include "spec.h"
 
 decant_status model_open(const dcn_format *format, const void *bytes, size_t len, const dcn_limits *limits,
                          bool lenient, decant_model **out, decant_error *err)
@@ -77,168 +76,32 @@ void model_set_text(decant_model *model, const char *key, const char *text)
 
 /* --- specs -------------------------------------------------------------------------------------------------------- */
 
-static unsigned index_of(const json_t *text, const char *const *names, unsigned count)
+static uint64_t len_of(const json_t *spec, const decant_tensor *tensor)
 {
-    for (unsigned i = 0; i < count; i++)
-        if (json_is_string(text) && strcmp(json_string_value(text), names[i]) == 0)
-            return i;
-    test_fail(__FILE__, __LINE__, "a spec has an unknown name");
-}
-
-static decant_scale scale_of(const json_t *text)
-{
-    static const char *const names[] = {"F32", "F16", "BF16", "UE8M0", "UE4M3"};
-
-    return json_is_null(text) ? DECANT_SCALE_NONE : (decant_scale)(DECANT_SCALE_F32 + index_of(text, names, 5));
-}
-
-static decant_quant scheme_of(const json_t *spec)
-{
-    static const char *const values[] = {"Q8F", "E5M2", "E4M3", "Q4F", "E2M1", "Q2F", "Q8S", "Q4S", "Q2S"};
-    static const char *const modes[] = {"Symmetric", "Lookup"};
-    const json_t *store = json_object_get(spec, "store"), *block = json_object_get(spec, "block");
-    const json_t *size = json_object_get(block, "size"), *packed;
-    decant_quant quant = {.size = sizeof quant};
-
-    quant.value = (decant_quant_value)index_of(json_object_get(spec, "value"), values, 9);
-    quant.mode = (decant_quant_mode)index_of(json_object_get(spec, "mode"), modes, 2);
-    quant.tensor_scale = scale_of(json_object_get(spec, "tensor"));
-    if ((packed = json_object_get(store, "PackedU32")))
-        quant.store = DECANT_STORE_PACKED_U32;
-    else if ((packed = json_object_get(store, "PackedNative")))
-        quant.store = DECANT_STORE_PACKED_NATIVE;
-    quant.packed_dim = (uint64_t)json_integer_value(packed);
-    if (json_is_object(block)) {
-        quant.block_scale = scale_of(json_object_get(block, "dtype"));
-        quant.block_rank = (uint8_t)json_array_size(size);
-        for (size_t i = 0; i < quant.block_rank; i++)
-            quant.block[i] = (uint8_t)json_integer_value(json_array_get(size, i));
-    }
-    return quant;
-}
-
-static decant_dtype dtype_of(const json_t *spec)
-{
-    static const char *const bools[] = {"Native", "U8", "U32"};
-
-    if (json_object_get(spec, "QFloat"))
-        return DECANT_QFLOAT;
-    if (json_is_object(spec))
-        return (decant_dtype)(DECANT_BOOL + index_of(json_object_get(spec, "Bool"), bools, 3));
-    for (unsigned i = 0; i < dcn_dtype_count(); i++)
-        if (strcmp(decant_dtype_name((decant_dtype)i), json_string_value(spec)) == 0)
-            return (decant_dtype)i;
-    test_fail(__FILE__, __LINE__, "unknown dtype %s in a spec", json_string_value(spec));
-}
-
-static uint8_t *data_of(const json_t *spec, size_t len)
-{
-    const char *text = json_string_value(json_object_get(spec, "data"));
-    uint8_t *data = malloc(len ? len : 1);
-
-    CHECK(data && text);
-    if (strncmp(text, "seed:", 5) == 0) {
-        test_stream(strtoull(text + 5, NULL, 10), data, len);
-        return data;
-    }
-    CHECK_EQ(strlen(text), 2 * len);
-    for (size_t i = 0; i < len; i++) {
-        char digits[3] = {text[2 * i], text[2 * i + 1]};
-
-        data[i] = (uint8_t)strtoul(digits, NULL, 16);
-    }
-    return data;
-}
-
-static void add_spec(decant_model *model, const json_t *spec)
-{
-    const json_t *shape = json_object_get(spec, "shape"), *id = json_object_get(spec, "param_id"), *extent;
-    const json_t *name = json_object_get(spec, "name"), *dtype = json_object_get(spec, "dtype");
-    decant_tensor tensor = DECANT_TENSOR_INIT;
-    decant_quant scheme;
-    decant_bytes *bytes = NULL;
+    uint64_t len = 0;
     decant_error err = {0};
-    uint64_t extents[16], len = 0;
-    uint8_t *data;
-    size_t i;
 
-    json_array_foreach(shape, i, extent) extents[i] = (uint64_t)json_integer_value(extent);
-    tensor.name = json_string_value(name);
-    tensor.name_len = json_string_length(name);
-    tensor.dtype = dtype_of(dtype);
-    tensor.rank = json_array_size(shape);
-    tensor.shape = extents;
-    if (json_is_string(id)) {
-        tensor.has_id = 1;
-        tensor.id = strtoull(json_string_value(id), NULL, 10);
-    }
-    if (tensor.dtype == DECANT_QFLOAT) {
-        scheme = scheme_of(json_object_get(dtype, "QFloat"));
-        tensor.quant = &scheme;
-        CHECK(dcn_quant_len(&scheme, extents, tensor.rank, &len));
-    } else {
-        CHECK_OK(dcn_dtype_len(tensor.dtype, extents, tensor.rank, &len, &err), &err);
-    }
-    data = data_of(spec, (size_t)len);
-    CHECK_OK(decant_bytes_copy(data, (size_t)len, &bytes, &err), &err);
-    free(data);
-    CHECK_OK(decant_model_add(model, &tensor, bytes, &err), &err);
-    decant_bytes_unref(&bytes);
-}
-
-static decant_value scalar_of(const json_t *spec)
-{
-    decant_value value = {0};
-    const json_t *content;
-
-    if ((content = json_object_get(spec, "Int"))) {
-        value.type = DECANT_VALUE_I64;
-        value.as.i64 = strtoll(json_string_value(content), NULL, 10);
-    } else if ((content = json_object_get(spec, "UInt"))) {
-        value.type = DECANT_VALUE_U64;
-        value.as.u64 = strtoull(json_string_value(content), NULL, 10);
-    } else if ((content = json_object_get(spec, "Float"))) {
-        value.type = DECANT_VALUE_F64;
-        value.as.f64_bits = strtoull(json_string_value(content), NULL, 16);
-    } else {
-        content = json_object_get(spec, "Bool");
-        CHECK(json_is_boolean(content));
-        value.type = DECANT_VALUE_BOOL;
-        value.as.boolean = json_is_true(content);
-    }
-    return value;
+    (void)spec;
+    if (tensor->dtype == DECANT_QFLOAT)
+        CHECK(dcn_quant_len(tensor->quant, tensor->shape, tensor->rank, &len));
+    else
+        CHECK_OK(dcn_dtype_len(tensor->dtype, tensor->shape, tensor->rank, &len, &err), &err);
+    return len;
 }
 
 decant_model *model_of_spec(const char *name)
 {
     char path[4096];
     json_error_t why;
-    json_t *spec, *item;
+    json_t *spec;
     decant_model *model = NULL;
     decant_error err = {0};
-    const char *key;
-    size_t i;
 
     snprintf(path, sizeof path, "%s/%s.spec.json", TEST_DATA, name);
     spec = json_load_file(path, JSON_ALLOW_NUL, &why);
     if (!spec)
         test_fail(__FILE__, __LINE__, "%s: %s", path, why.text);
-    CHECK_OK(decant_model_create(&model, &err), &err);
-    json_array_foreach(json_object_get(spec, "tensors"), i, item) add_spec(model, item);
-    json_object_foreach(json_object_get(spec, "metadata"), key, item)
-    {
-        decant_value value = {.type = DECANT_VALUE_TEXT};
-
-        value.as.text.data = json_string_value(item);
-        value.as.text.len = json_string_length(item);
-        CHECK_OK(decant_model_set(model, key, strlen(key), &value, &err), &err);
-    }
-    json_object_foreach(json_object_get(spec, "scalars"), key, item)
-    {
-        decant_value value = scalar_of(item);
-
-        CHECK_OK(decant_model_set(model, key, strlen(key), &value, &err), &err);
-    }
+    CHECK_OK(spec_model(spec, len_of, &model, &err), &err);
     json_decref(spec);
     return model;
 }
