@@ -192,6 +192,16 @@ static decant_status open_folder(saving *s, decant_error *err)
     return rc;
 }
 
+static decant_status list_sources(saving *s, decant_error *err)
+{
+    s->sources = dcn_alloc(s->routes.count, sizeof(dcn_source *));
+    if (!s->sources)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < s->routes.count; i++)
+        s->sources[i] = s->routes.items[i].source;
+    return DECANT_OK;
+}
+
 /* All that can be refused before the first byte. */
 static decant_status plan(saving *s, decant_error *err)
 {
@@ -199,23 +209,13 @@ static decant_status plan(saving *s, decant_error *err)
 
     if ((rc = choose_format(s, err)) || (is_file(s) && (rc = choose_path(s, err))) || (rc = emit(s, err)) ||
         (is_file(s) && (rc = open_folder(s, err))) || (rc = dcn_routes_collect(&s->plans, &s->routes, err)) ||
-        (rc = dcn_routes_check_sources(&s->routes, err)))
+        (rc = list_sources(s, err)) || (rc = dcn_sources_check(s->sources, s->routes.count, err)))
         return rc;
     if (s->target->kind == DCN_TO_FILE)
         rc = dcn_routes_check_file(&s->routes, s->dir, s->name, s->options.replace, s->plans.items[0].total, err);
     else if (s->target->kind == DCN_TO_FILE_IN_PLACE)
         rc = dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
     return rc;
-}
-
-static decant_status create_in_place(saving *s, decant_error *err)
-{
-    s->sources = dcn_alloc(s->routes.count, sizeof(dcn_source *));
-    if (!s->sources)
-        return dcn_error_nomem(err);
-    for (size_t i = 0; i < s->routes.count; i++)
-        s->sources[i] = s->routes.items[i].source;
-    return dcn_output_in_place(&s->dir, s->name, s->options.replace, s->sources, s->routes.count, &s->output, err);
 }
 
 static decant_status create_output(saving *s, decant_error *err)
@@ -226,7 +226,7 @@ static decant_status create_output(saving *s, decant_error *err)
     case DCN_TO_FILE:
         return dcn_output_file(&s->dir, s->name, s->options.replace, &s->output, err);
     case DCN_TO_FILE_IN_PLACE:
-        return create_in_place(s, err);
+        return dcn_output_in_place(&s->dir, s->name, s->options.replace, s->sources, s->routes.count, &s->output, err);
     case DCN_TO_MEMORY:
         return dcn_output_memory(t->dst, t->len, &s->output, err);
     case DCN_TO_NEW:
@@ -244,6 +244,8 @@ static decant_status pour(saving *s, decant_error *err)
     dcn_crew *crew = NULL;
     dcn_job job = {
         .plans = &s->plans,
+        .sources = s->sources,
+        .source_count = s->routes.count,
         .cut = s->env->cut,
         .progress = s->options.progress,
         .progress_ctx = s->options.progress_ctx,

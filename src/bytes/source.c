@@ -162,6 +162,15 @@ decant_status dcn_source_check(dcn_source *source, decant_error *err)
     return blame(source->path, rc, err);
 }
 
+decant_status dcn_sources_check(dcn_source *const *sources, size_t count, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        rc = dcn_source_check(sources[i], err);
+    return rc;
+}
+
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Ranges on their way to the system, with the gaps between them. */

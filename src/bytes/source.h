@@ -46,6 +46,9 @@ const dcn_facts *dcn_source_facts(const dcn_source *source);
 /* DECANT_CHANGED, with found and expected, if size or time are not what they were at opening. */
 decant_status dcn_source_check(dcn_source *source, decant_error *err);
 
+/* Each of several. */
+decant_status dcn_sources_check(dcn_source *const *sources, size_t count, decant_error *err);
+
 dcn_source *dcn_source_ref(dcn_source *source);
 void dcn_source_unref(dcn_source **source);
 

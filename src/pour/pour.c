@@ -394,6 +394,9 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
     for (size_t i = 0; i < count; i++)
         if ((rc = pour_one(&p, &job->plans->items[i], job->outputs[i], err)))
             goto done;
+    /* what was read while somebody wrote may be half old and half new */
+    if ((rc = dcn_sources_check(job->sources, job->source_count, err)))
+        goto done;
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_seal(job->outputs[i], err)))
             goto done;

@@ -2,7 +2,7 @@
  * The one loop that moves bytes. It knows no format and no device.
  *
  *     begin    outputs sized, room reserved
- *     copy     slot by slot, in the order of the output: literals, files, memory, providers
+ *     copy     slot by slot, in the order of the output: literals, files, memory, providers; then no source has changed
  *     seal     held-back bytes, mode; the one sync of a plain save
  *     publish  rename, folder sync
  *     abandon  on any failure before publication
@@ -32,6 +32,8 @@ extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB */
 typedef struct dcn_job {
     const dcn_plans *plans;     /* [lent] */
     dcn_output *const *outputs; /* [lent] one a plan, in the order of publication */
+    dcn_source *const *sources; /* [lent] that the plans read */
+    size_t source_count;
     dcn_cut cut;
     dcn_crew *crew;           /* [lent] */
     decant_progress progress; /* may be NULL */

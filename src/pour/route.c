@@ -69,19 +69,6 @@ decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant
     return DECANT_OK;
 }
 
-decant_status dcn_routes_check_sources(const dcn_routes *routes, decant_error *err)
-{
-    for (size_t i = 0; i < routes->count; i++) {
-        decant_status rc = dcn_source_check(routes->items[i].source, err);
-
-        if (rc) {
-            dcn_error_side(err, DECANT_SIDE_INPUT);
-            return rc;
-        }
-    }
-    return DECANT_OK;
-}
-
 /* What is at the name may go. */
 static decant_status check_name(const dcn_routes *routes, const dcn_facts *old, bool replace, decant_error *err)
 {

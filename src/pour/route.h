@@ -25,9 +25,6 @@ typedef struct dcn_routes {
 /* The sources of a plan, each once, with the bytes of it that are used. */
 decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err);
 
-/* Each source is what it was when it was opened: DECANT_CHANGED. */
-decant_status dcn_routes_check_sources(const dcn_routes *routes, decant_error *err);
-
 /*
  * A file output at `name` in `dir`: the folder exists and can be written, what is at the name may be replaced (EXISTS
  * unless `replace`; only a regular file or a link can be), is no source unless `replace` (SAME_FILE), there is room for

@@ -423,6 +423,44 @@ TEST(save__refuses_an_input_that_has_changed_since_it_was_opened)
     simdisk_free(&disk);
 }
 
+/* Writes to an input while it is being poured, without changing its size. */
+static int touch_input(void *ctx, uint64_t done, uint64_t total)
+{
+    if (done < total)
+        simdisk_touch(ctx, "a.safetensors");
+    return 0;
+}
+
+TEST(save__refuses_an_input_that_changes_while_it_is_poured)
+{
+    simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *made = model_of_three(), *model = NULL;
+    size_t len;
+    uint8_t *bytes = file_of(made, &len), into[1024];
+    dcn_target memory = {.kind = DCN_TO_MEMORY, .dst = into, .len = sizeof into};
+    decant_error err;
+
+    options.format = "safetensors";
+    options.progress = touch_input;
+    options.progress_ctx = disk;
+    simdisk_put(disk, "a.safetensors", bytes, len);
+    CHECK_OK(dcn_open(&env, "a.safetensors", NULL, &model, &err), &err);
+    CHECK_FAILS(save_on(disk, model, "b.safetensors", &options, false, NULL, &err), DECANT_CHANGED, &err);
+    CHECK_EQ(err.side, DECANT_SIDE_INPUT);
+    CHECK_HAS(err.path, "a.safetensors");
+    CHECK_EQ(simdisk_file_count(disk), 1);
+    decant_model_close(&model);
+
+    CHECK_OK(dcn_open(&env, "a.safetensors", NULL, &model, &err), &err);
+    CHECK_FAILS(dcn_save(&env, model, &memory, &options, false, NULL, &err), DECANT_CHANGED, &err);
+    free(bytes);
+    decant_model_close(&model);
+    decant_model_close(&made);
+    simdisk_free(&disk);
+}
+
 TEST(save__names_the_output_and_not_its_scratch_file_when_the_disk_fails)
 {
     simdisk *disk = simdisk_new();
