@@ -729,7 +729,8 @@ static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
         .block = v.f_frsize ? v.f_frsize : v.f_bsize,
         .limit = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,
     };
-    if (dcn_ckd_mul(&out->free, v.f_bavail, out->block))
+    /* memory without a bound, and what a network or a program serves without knowing, count no blocks at all */
+    if (v.f_blocks == 0 || dcn_ckd_mul(&out->free, v.f_bavail, out->block))
         out->free = UINT64_MAX;
     return DECANT_OK;
 }

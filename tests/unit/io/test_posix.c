@@ -501,6 +501,19 @@ TEST(posix__space_tells_room_and_the_process_limit)
     dcn_dir_close(&dir);
 }
 
+#if defined(__linux__)
+TEST(posix__a_file_system_that_counts_no_blocks_is_not_full)
+{
+    dcn_dir *dir = NULL;
+    dcn_space space = {0};
+
+    CHECK_OK(dcn_io_open_dir(dcn_io_posix(), "/proc", &dir, &err), &err);
+    CHECK_OK(dcn_dir_space(dir, &space, &err), &err);
+    CHECK_EQ(space.free, UINT64_MAX);
+    dcn_dir_close(&dir);
+}
+#endif
+
 TEST(posix__a_lock_keeps_others_out_until_it_is_closed)
 {
     dcn_dir *dir = folder();
