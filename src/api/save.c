@@ -166,7 +166,9 @@ static decant_status miss_folder(dcn_io *io, const char *folder, decant_error *e
         g.wanted = name;
         dcn_dir_list(parent, compare_name, &g, NULL);
     }
-    if (g.best[0])
+    if (g.distance == 0)
+        dcn_error_hint(err, "it is a file: name a folder");
+    else if (g.best[0])
         dcn_error_hint(err, "did you mean '%s'?", g.best);
     else
         dcn_error_hint(err, "make it first");

@@ -70,6 +70,7 @@ decant_status dcn_io_split(dcn_io *io, const char *path, dcn_dir **dir, char **n
 
     if (!last[0] || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) {
         rc = at_path(path, decant_error_set(err, DECANT_BAD_CALL, "path does not end in the name of a file"), err);
+        dcn_error_hint(err, "name a file");
         goto done;
     }
     while (folder_len && path[folder_len - 1] == '/')

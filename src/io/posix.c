@@ -156,6 +156,10 @@ static decant_status failed(dcn_verb verb, decant_error *err)
     decant_status rc = status_of(verb, code);
 
     decant_error_set(err, rc, "%s: %s", calls[verb].what, words(code, text, sizeof text));
+    if (rc == DECANT_LIMIT)
+        dcn_error_hint(err, "close some, or raise the limit with ulimit -n");
+    else if (code == ENAMETOOLONG)
+        dcn_error_hint(err, "choose a shorter path");
     if (err)
         err->os_code = code;
     return rc;

@@ -131,6 +131,7 @@ class Case(unittest.TestCase):
         result = self.decant(*words, **more)
         self.assertEqual(result.code, code, result)
         self.assertRegex(result.err, r"\Adecant: [^\n]*[^\n ]; [^\n ][^\n]*\n\Z")
+        self.assertNotIn("bug of decant", result.err)
         for text in [says] if isinstance(says, str) else says:
             self.assertIn(text, result.err)
         self.assertEqual(self.tree(begun), before)

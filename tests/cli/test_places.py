@@ -63,6 +63,15 @@ class What(Place):
             self.refused(3, "convert", name, "-o", "x.bpk", says=name + ": ")
             self.refused(3, "ls", name, says=name + ": ")
 
+    def test_a_path_that_names_no_file_is_no_input(self):
+        for name in ["", "/", ".", "..", "./", "m.safetensors/"]:
+            self.refused(3, "ls", name, says="; name a file")
+
+    def test_a_path_longer_than_the_system_takes(self):
+        path = "./" * 2100 + "m.safetensors"
+        self.refused(3, "ls", path, says="; choose a shorter path")
+        self.refused(4, "convert", "m.safetensors", "-o", path, says="; choose a shorter path")
+
     def test_the_last_name_may_have_255_bytes_and_no_more(self):
         self.works("convert", "m.safetensors", "-o", "x" * 251 + ".bpk")
         self.assertEqual(self.read("x" * 251 + ".bpk"), self.good)
@@ -161,6 +170,9 @@ class Refusing(Place):
     def test_an_input_that_cannot_be_read(self):
         os.chmod(self.path("m.safetensors"), 0)
         self.refused(3, "convert", "m.safetensors", "-o", "x.bpk", says="m.safetensors: ", **self.as_nobody())
+
+    def test_a_file_where_a_folder_should_be(self):
+        self.refused(4, "convert", "m.safetensors", "-o", "m.safetensors/x.bpk", says="it is a file: name a folder")
 
     def test_a_folder_that_is_not_there_is_told_before_the_input_is_read__CL_04(self):
         os.mkdir(self.path("models"))

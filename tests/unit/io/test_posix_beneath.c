@@ -448,6 +448,8 @@ TEST(beneath__each_code_becomes_what_a_caller_would_act_on)
                       decant_status_name(rc));
         CHECK_EQ(err.os_code, cases[i].code);
         CHECK_HAS(err.message, strerrordesc_np(cases[i].code));
+        if (cases[i].status == DECANT_LIMIT)
+            CHECK_HAS(err.hint, "ulimit -n");
     }
     dcn_file_close(&file);
     dcn_dir_close(&dir);
