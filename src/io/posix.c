@@ -558,6 +558,7 @@ static decant_status posix_resemble(dcn_file *file, dcn_file *old, decant_error 
     dcn_facts facts;
     uint32_t mode;
     bool same_group = true;
+    decant_status rc;
 
     assert(old->ops == file->ops);
     if (look(from, "", &facts))
@@ -572,8 +573,11 @@ static decant_status posix_resemble(dcn_file *file, dcn_file *old, decant_error 
     }
     if (!same_group)
         mode &= ~(uint32_t)070 | (mode & 07) << 3; /* another group may do what all may */
+
+    /* the mode last: it may make the file read-only, and with the folder's ACL still there it would let in whom that names */
+    rc = copy_attributes(from, f->fd, same_group, err);
     fchmod(f->fd, (mode_t)mode);
-    return copy_attributes(from, f->fd, same_group, err);
+    return rc;
 }
 
 static void posix_close(dcn_file *f)

@@ -181,6 +181,7 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
 {
     file_output *f = (file_output *)o;
     dcn_facts old;
+    uint32_t mode = 0666;
     decant_status rc = dcn_dir_stat(f->dir, f->name, &old, err);
 
     if (rc && rc != DECANT_NOT_FOUND)
@@ -189,9 +190,15 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
         return dcn_output_exists(err);
     f->old = rc == DECANT_OK && old.kind == DCN_KIND_REGULAR;
 
-    /* never wider than the file will be in the end: it is given the old one's mode before it is published */
+    /*
+     * Never wider to others than the file will be in the end: it is given the old one's mode and group before it is
+     * published, and until then the group that it happens to have may do what all may. Its owner may write to it, or could
+     * neither give it attributes nor sweep it.
+     */
+    if (f->old)
+        mode = 0600 | (old.mode & 06) << 3 | (old.mode & 06);
     for (unsigned i = 0; i < TRIES; i++) {
-        rc = create_part(f, f->old ? old.mode & 0666 : 0666, err);
+        rc = create_part(f, mode, err);
         if (rc != DECANT_EXISTS && rc != DECANT_BUSY)
             break;
         drop_part(f);
@@ -284,7 +291,7 @@ static decant_status write_held(file_output *f, decant_error *err)
     return held.len ? dcn_file_write(f->file, 0, &held, 1, err) : DECANT_OK;
 }
 
-/* Mode, owner and attributes of the file that is replaced; of one that cannot be opened, the mode that begin took over. */
+/* Mode, owner and attributes of the file that is replaced; of one that cannot be opened, what begin took over of its mode. */
 static decant_status resemble(file_output *f, decant_error *err)
 {
     dcn_file *old = NULL;

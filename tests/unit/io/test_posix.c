@@ -558,6 +558,35 @@ TEST(posix__a_file_can_be_made_like_the_one_it_replaces)
     dcn_dir_close(&dir);
 }
 
+TEST(posix__a_file_made_like_a_read_only_one_has_its_attributes)
+{
+    enum { SOMEBODY = 65534 };
+    dcn_dir *dir = folder();
+    dcn_file *old, *new = opened(dir, "new", DCN_WRITE | DCN_CREATE_NEW);
+    bool root = geteuid() == 0, attributes;
+    char value[8] = "";
+
+    make(dir, "old", "");
+    attributes = setxattr(path_of("old"), "user.note", "keep", 4, 0) == 0;
+    CHECK_EQ(chmod(path_of("old"), 0444), 0);
+    old = opened(dir, "old", DCN_READ);
+    if (root) { /* who may do everything shows nothing */
+        CHECK_EQ(chown(path_of("old"), SOMEBODY, (gid_t)-1), 0);
+        CHECK_EQ(chown(path_of("new"), SOMEBODY, (gid_t)-1), 0);
+        CHECK_EQ(seteuid(SOMEBODY), 0);
+    }
+    CHECK_OK(dcn_file_resemble(new, old, &err), &err);
+    if (root)
+        CHECK_EQ(seteuid(0), 0);
+    dcn_file_close(&old);
+    dcn_file_close(&new);
+    dcn_dir_close(&dir);
+    if (!attributes)
+        test_skip("no attributes here");
+    CHECK_EQ(getxattr(path_of("new"), "user.note", value, sizeof value), 4);
+    CHECK_TEXT(value, "keep");
+}
+
 TEST(posix__what_vouches_for_the_old_content_stays_with_it)
 {
     static const uint8_t capability[20] = {1, 0, 0, 2}; /* version 2, effective, none */
