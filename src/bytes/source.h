@@ -34,6 +34,14 @@ decant_status dcn_source_from_reader(const decant_reader *reader, const char *na
  */
 decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t count, decant_error *err);
 
+/*
+ * Copies a range to a file without a detour through the process, if the system can.
+ *
+ * @return DECANT_UNSUPPORTED: read all of it and write it instead; or a failure of the target's
+ */
+decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
+                              decant_error *err);
+
 /* Bytes, as of opening. */
 uint64_t dcn_source_size(const dcn_source *source);
 

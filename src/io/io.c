@@ -309,13 +309,16 @@ decant_status dcn_file_resemble(dcn_file *f, dcn_file *old, decant_error *err)
     return at_path(f->path, rc, err);
 }
 
-decant_status dcn_file_push(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
+decant_status dcn_file_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len, decant_error *err)
 {
-    const dcn_call call = {.verb = DCN_DO_PUSH, .name = f->name, .at = at, .len = len};
+    const dcn_call call = {.verb = DCN_DO_COPY, .name = f->name, .at = at, .len = len};
     decant_status rc = before(f->io, &call, err);
 
+    /* the implementation must know both files to copy between them */
     if (!rc)
-        rc = after(f->io, &call, f->ops->push ? f->ops->push(f, at, len, err) : unsupported(err));
+        rc = after(f->io, &call,
+                   f->ops->copy && f->ops == from->ops ? f->ops->copy(f, at, from, from_at, len, err)
+                                                       : unsupported(err));
     return at_path(f->path, rc, err);
 }
 

@@ -78,7 +78,7 @@ typedef enum dcn_verb {
     DCN_DO_FACTS,
     DCN_DO_LOCK,
     DCN_DO_RESEMBLE,
-    DCN_DO_PUSH,
+    DCN_DO_COPY,
     DCN_VERB_COUNT
 } dcn_verb;
 
@@ -147,7 +147,9 @@ typedef struct dcn_file_ops {
                           decant_error *err); /* whole, exclusive, until closed; DECANT_BUSY: another has it */
     /* mode, owner and extended attributes of `old`, as far as permitted; what could not be is no error */
     decant_status (*resemble)(dcn_file *f, dcn_file *old, decant_error *err);
-    decant_status (*push)(dcn_file *f, uint64_t at, uint64_t len, decant_error *err); /* start writing back; a hint */
+    /* bytes of `from` without a detour through the process. UNSUPPORTED, also half way and where it fails without
+     * saying which of the two files is to blame: read and write all of it, which tells */
+    decant_status (*copy)(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len, decant_error *err);
 } dcn_file_ops;
 
 struct dcn_file {
@@ -200,7 +202,8 @@ decant_status dcn_file_facts(dcn_file *f, dcn_facts *out, decant_error *err);
 decant_status dcn_file_reserve(dcn_file *f, uint64_t at, uint64_t len, decant_error *err);
 decant_status dcn_file_lock(dcn_file *f, decant_error *err);
 decant_status dcn_file_resemble(dcn_file *f, dcn_file *old, decant_error *err);
-decant_status dcn_file_push(dcn_file *f, uint64_t at, uint64_t len, decant_error *err);
+decant_status dcn_file_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
+                            decant_error *err);
 void dcn_file_close(dcn_file **f);
 
 /* "folder/name" for messages, or the name alone in ".". @return [owned] free with dcn_free; NULL without memory */

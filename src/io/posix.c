@@ -28,7 +28,9 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <linux/magic.h>
 #include <sys/random.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #elif defined(__APPLE__)
@@ -96,7 +98,7 @@ static const struct {
     [DCN_DO_FACTS] = {"cannot look at it", {0}},
     [DCN_DO_LOCK] = {"cannot lock", {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}},
     [DCN_DO_RESEMBLE] = {"cannot be made like the old file", {0}},
-    [DCN_DO_PUSH] = {"cannot start writing back", {ESPIPE, ENOSYS, EOPNOTSUPP, EINVAL}},
+    [DCN_DO_COPY] = {"cannot write", {0}},
 };
 
 static decant_status status_of(dcn_verb verb, int code)
@@ -455,12 +457,17 @@ static decant_status posix_facts(dcn_file *f, dcn_facts *out, decant_error *err)
 static decant_status posix_reserve(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
 {
 #if defined(__linux__)
+    struct statfs system;
     int result;
 
     if (too_far(at, len))
         return refuse_far(DCN_DO_RESERVE, err);
     if (len == 0)
         return DECANT_OK;
+    if (fstatfs(file_of(f)->fd, &system) == 0 && system.f_type == TMPFS_MAGIC) {
+        errno = EOPNOTSUPP; /* it would clear every page, which the write does not need: an eighth of its time */
+        return failed(DCN_DO_RESERVE, err);
+    }
     do /* not posix_fallocate: where the file system cannot, the C library would write zeros */
         result = fallocate(file_of(f)->fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)len);
     while (result && errno == EINTR);
@@ -483,21 +490,30 @@ static decant_status posix_lock(dcn_file *f, decant_error *err)
     return outcome(DCN_DO_LOCK, result, err);
 }
 
-static decant_status posix_push(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
+static decant_status posix_copy(dcn_file *file, uint64_t at, dcn_file *source, uint64_t source_at, uint64_t len,
+                                decant_error *err)
 {
 #if defined(__linux__)
-    int result;
+    posix_file *f = file_of(file);
+    off_t from = (off_t)source_at, to = (off_t)at;
 
-    if (too_far(at, len))
-        return refuse_far(DCN_DO_PUSH, err);
-    result = len ? sync_file_range(file_of(f)->fd, (off_t)at, (off_t)len, SYNC_FILE_RANGE_WRITE) : 0;
+    /* past the cache, a write of our own is faster */
+    while (len && !atomic_load_explicit(&f->uncached, memory_order_relaxed) && !too_far(at, len) &&
+           !too_far(source_at, len)) {
+        ssize_t moved = copy_file_range(file_of(source)->fd, &from, f->fd, &to, (size_t)dcn_min(len, LONGEST), 0);
+
+        if (moved < 0 && errno == EINTR)
+            continue;
+        if (moved < 0 && status_of(DCN_DO_COPY, errno) == DECANT_NO_SPACE)
+            return failed(DCN_DO_COPY, err);
+        if (moved <= 0)
+            break;
+        len -= (uint64_t)moved;
+    }
 #else
-    int result = -1;
-
-    (void)f, (void)at, (void)len;
-    errno = ENOSYS;
+    (void)file, (void)at, (void)source, (void)source_at;
 #endif
-    return outcome(DCN_DO_PUSH, result, err);
+    return len ? decant_error_set(err, DECANT_UNSUPPORTED, "the system does not copy between these files") : DECANT_OK;
 }
 
 #if defined(__linux__)
@@ -597,7 +613,7 @@ static const dcn_file_ops file_ops = {
     .reserve = posix_reserve,
     .lock = posix_lock,
     .resemble = posix_resemble,
-    .push = posix_push,
+    .copy = posix_copy,
 };
 
 /* Takes over `fd` and `path`, also on failure. */

@@ -10,6 +10,7 @@
  */
 #include "output/output.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -284,6 +285,15 @@ static decant_status write_file(dcn_output *o, uint64_t at, const dcn_chunk *c, 
     return DECANT_OK;
 }
 
+static decant_status copy_file(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                               decant_error *err)
+{
+    file_output *f = (file_output *)o;
+
+    assert(at >= f->held_len); /* keeps (4) */
+    return dcn_source_copy(from, from_at, len, f->file, at, err);
+}
+
 static decant_status write_held(file_output *f, decant_error *err)
 {
     dcn_chunk held = {f->held, f->held_len};
@@ -400,6 +410,7 @@ static const dcn_output_ops file_ops = {
     .can = DCN_CAN_SEEK | DCN_CAN_PUBLISH,
     .begin = begin,
     .write = write_file,
+    .copy = copy_file,
     .seal = seal,
     .publish = publish,
     .abandon = abandon,
@@ -411,6 +422,7 @@ static const dcn_output_ops in_place_ops = {
     .can = DCN_CAN_SEEK,
     .begin = begin_in_place,
     .write = write_file,
+    .copy = copy_file,
     .seal = seal_in_place,
     .abandon = abandon,
     .close = close_file,

@@ -29,6 +29,13 @@ decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, s
     return blame(o->ops->write(o, at, c, count, err), err);
 }
 
+decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                              decant_error *err)
+{
+    assert(o->phase == DCN_BEGUN && o->ops->copy);
+    return blame(o->ops->copy(o, at, from, from_at, len, err), err);
+}
+
 decant_status dcn_output_seal(dcn_output *o, decant_error *err)
 {
     assert(o->phase == DCN_BEGUN);

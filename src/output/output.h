@@ -25,6 +25,9 @@ typedef struct dcn_output_ops {
     /* what can lend has no write: memory that is [at, at + len) of the output, to be filled */
     void *(*lend)(dcn_output *o, uint64_t at, size_t len);
     decant_status (*write)(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
+    /* optional: bytes of a source, none of them held back, without a slot. DECANT_UNSUPPORTED: write them instead */
+    decant_status (*copy)(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                          decant_error *err);
     /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
     decant_status (*seal)(dcn_output *o, decant_error *err);
     decant_status (*publish)(dcn_output *o, decant_error *err); /* optional */
@@ -45,6 +48,8 @@ struct dcn_output {
 decant_status dcn_output_begin(dcn_output *o, const dcn_plan *plan, decant_error *err);
 void *dcn_output_lend(dcn_output *o, uint64_t at, size_t len);
 decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
+decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                              decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);
 void dcn_output_abandon(dcn_output *o);

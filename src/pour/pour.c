@@ -229,11 +229,9 @@ static decant_status put_direct(pouring *p, const uint8_t *data, uint64_t len, d
     return rc;
 }
 
-/* Wants bytes of a file: read when the slot is full, or the list is. */
-static decant_status want(pouring *p, const dcn_place *place, uint64_t len, decant_error *err)
+/* Wants bytes of a file: they are read when the slot is full, or the list is. */
+static decant_status want(pouring *p, dcn_source *from, uint64_t at, uint64_t len, decant_error *err)
 {
-    uint64_t at = place->at;
-
     while (len) {
         uint8_t *dst;
         size_t n;
@@ -241,13 +239,53 @@ static decant_status want(pouring *p, const dcn_place *place, uint64_t len, deca
 
         if (rc || (p->wanted == p->most && (rc = fetch(p, err))))
             return rc;
-        p->from[p->wanted] = place->source;
+        p->from[p->wanted] = from;
         p->ranges[p->wanted++] = (dcn_range){at, dst, n};
         p->at += n;
         at += n;
         len -= n;
     }
     return DECANT_OK;
+}
+
+/*
+ * Lets the system copy from file to file, a slot's length at a time so that progress goes on. Stops where it does not: what
+ * is left is to be read. Adds what is copied to `done`.
+ */
+static decant_status copy_direct(pouring *p, dcn_source *from, uint64_t at, uint64_t len, uint64_t *done,
+                                 decant_error *err)
+{
+    decant_status rc = flush(p, err);
+
+    for (uint64_t end = at + len; at < end && rc == DECANT_OK;) {
+        size_t n = (size_t)dcn_min(end - at, p->job->cut.slot - p->at % p->job->cut.slot);
+
+        rc = dcn_output_copy(p->out, p->at, from, at, n, err);
+        if (rc == DECANT_UNSUPPORTED)
+            return DECANT_OK;
+        if (rc == DECANT_OK) {
+            *done += n;
+            at += n;
+            p->base = p->end = p->at += n;
+            rc = progress(p, n, err);
+        }
+    }
+    return rc;
+}
+
+/* Bytes of a file. What is held back goes through memory whatever its length. */
+static decant_status put_file(pouring *p, const dcn_place *place, uint64_t len, decant_error *err)
+{
+    uint64_t held = p->plan->held, done = 0;
+    decant_status rc;
+
+    if (len >= p->job->cut.direct && p->out->ops->copy) {
+        done = p->at < held ? dcn_min(len, held - p->at) : 0;
+        if ((rc = want(p, place->source, place->at, done, err)) ||
+            (rc = copy_direct(p, place->source, place->at + done, len - done, &done, err)))
+            return rc;
+    }
+    return want(p, place->source, place->at + done, len - done, err);
 }
 
 static decant_side side_of(const dcn_backing *b)
@@ -303,7 +341,7 @@ static decant_status put_entry(pouring *p, const dcn_entry *entry, decant_error 
 
         if (dcn_backing_place(b, at, &place)) {
             len = dcn_min(left, place.upto - at);
-            rc = want(p, &place, len, err);
+            rc = put_file(p, &place, len, err);
         } else {
             dcn_backing *leaf = dcn_backing_leaf(b, at, &offset, &upto);
 

@@ -11,12 +11,12 @@ static const char *const verbs[DCN_VERB_COUNT] = {
     [DCN_DO_LIST] = "list",         [DCN_DO_RENAME] = "rename",     [DCN_DO_LINK] = "link", [DCN_DO_REMOVE] = "remove",
     [DCN_DO_SYNC_DIR] = "sync_dir", [DCN_DO_SPACE] = "space",       [DCN_DO_READ] = "read", [DCN_DO_WRITE] = "write",
     [DCN_DO_RESIZE] = "resize",     [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync", [DCN_DO_FACTS] = "facts",
-    [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble", [DCN_DO_PUSH] = "push",
+    [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble", [DCN_DO_COPY] = "copy",
 };
 
 static bool has_range(dcn_verb verb)
 {
-    return verb == DCN_DO_READ || verb == DCN_DO_WRITE || verb == DCN_DO_RESERVE || verb == DCN_DO_PUSH;
+    return verb == DCN_DO_READ || verb == DCN_DO_WRITE || verb == DCN_DO_RESERVE || verb == DCN_DO_COPY;
 }
 
 static void note(gates *g, const dcn_call *call, decant_status rc)

@@ -223,10 +223,16 @@ static decant_status sim_resemble(dcn_file *f, dcn_file *old, decant_error *err)
     return DECANT_OK;
 }
 
-static decant_status sim_push(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
+static decant_status sim_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
+                              decant_error *err)
 {
-    (void)at, (void)len;
-    return lacks(disk_of(f->io), DCN_DO_PUSH) ? failed(DECANT_UNSUPPORTED, ENOSYS, err) : DECANT_OK;
+    const blob *data = inode_of(from)->data;
+    dcn_chunk chunk = {0};
+
+    if (lacks(disk_of(f->io), DCN_DO_COPY) || dcn_outside(from_at, len, sim_blob_len(data)))
+        return failed(DECANT_UNSUPPORTED, ENOSYS, err);
+    chunk = (dcn_chunk){len ? data->bytes + from_at : NULL, (size_t)len};
+    return sim_write(f, at, &chunk, 1, err);
 }
 
 static void sim_close(dcn_file *f)
@@ -252,7 +258,7 @@ static const dcn_file_ops file_ops = {
     .reserve = sim_reserve,
     .lock = sim_lock,
     .resemble = sim_resemble,
-    .push = sim_push,
+    .copy = sim_copy,
 };
 
 /* Where the links at a name end (at a bare name, there or not); false if they never do. */

@@ -146,6 +146,8 @@ size_t syscalls_count(const char *function)
         return __real_##name args;                                      \
     }
 
+WRAP(ssize_t, copy_file_range, true, (int from, off_t *from_at, int to, off_t *to_at, size_t len, unsigned flags),
+     (from, from_at, to, to_at, len, flags))
 WRAP(int, fchmod, false, (int fd, mode_t mode), (fd, mode))
 WRAP(int, fchown, false, (int fd, uid_t uid, gid_t gid), (fd, uid, gid))
 WRAP(int, fdatasync, true, (int fd), (fd))

@@ -133,7 +133,7 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     rc[DCN_DO_FACTS] = dcn_file_facts(file, &facts, &errors[DCN_DO_FACTS]);
     rc[DCN_DO_LOCK] = dcn_file_lock(file, &errors[DCN_DO_LOCK]);
     rc[DCN_DO_RESEMBLE] = dcn_file_resemble(file, file, &errors[DCN_DO_RESEMBLE]);
-    rc[DCN_DO_PUSH] = dcn_file_push(file, 0, 1, &errors[DCN_DO_PUSH]);
+    rc[DCN_DO_COPY] = dcn_file_copy(file, 0, file, 0, 1, &errors[DCN_DO_COPY]);
 
     dcn_file_close(&file);
     dcn_file_close(&other);
@@ -192,7 +192,7 @@ TEST(wrappers__tell_the_gate_what_the_call_is)
     CHECK_OK(dcn_file_read(file, ranges, 2, &err), &err);
     CHECK_OK(dcn_file_resize(file, 9, &err), &err);
     CHECK_OK(dcn_file_reserve(file, 2, 7, &err), &err);
-    CHECK_OK(dcn_file_push(file, 1, 4, &err), &err);
+    CHECK_OK(dcn_file_copy(file, 1, file, 5, 4, &err), &err);
     CHECK_OK(dcn_dir_list(dir, ignore, NULL, &err), &err);
     CHECK_OK(dcn_dir_rename(dir, "f", "g", 0, &err), &err);
     CHECK_FAILS(dcn_dir_remove(dir, "f", &err), DECANT_NOT_FOUND, &err);
@@ -203,7 +203,7 @@ TEST(wrappers__tell_the_gate_what_the_call_is)
                                 "read f 3+5\n"
                                 "resize f 9\n"
                                 "reserve f 2+7\n"
-                                "push f 1+4\n"
+                                "copy f 1+4\n"
                                 "list .\n"
                                 "rename f g\n"
                                 "remove f = not_found\n"
@@ -228,7 +228,7 @@ TEST(wrappers__what_an_implementation_leaves_out_is_unsupported)
     CHECK_FAILS(dcn_file_reserve(&file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
     CHECK_FAILS(dcn_file_lock(&file, &err), DECANT_UNSUPPORTED, &err);
     CHECK_FAILS(dcn_file_resemble(&file, &file, &err), DECANT_UNSUPPORTED, &err);
-    CHECK_FAILS(dcn_file_push(&file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_copy(&file, 0, &file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
     CHECK_TEXT(err.path, "d/f");
 }
 

@@ -318,7 +318,7 @@ TEST(posix__no_offset_beyond_the_systems_reaches_it)
     CHECK_FAILS(dcn_file_write(file, far - 1, &chunk, 1, &err), DECANT_NO_SPACE, &err);
     CHECK_FAILS(dcn_file_resize(file, far, &err), DECANT_NO_SPACE, &err);
     CHECK_FAILS(dcn_file_reserve(file, far, 1, &err), DECANT_NO_SPACE, &err);
-    CHECK_FAILS(dcn_file_push(file, far - 1, 2, &err), DECANT_NO_SPACE, &err);
+    CHECK_FAILS(dcn_file_copy(file, far - 1, file, 0, 2, &err), DECANT_UNSUPPORTED, &err);
     dcn_file_close(&file);
     dcn_dir_close(&dir);
 }
@@ -381,17 +381,29 @@ TEST(posix__what_is_written_once_is_the_same_as_ever)
     dcn_dir_close(&dir);
 }
 
-TEST(posix__pushing_and_syncing_work)
+TEST(posix__copies_from_file_to_file)
 {
+    enum { LEN = 100000 };
+    static uint8_t data[LEN], back[LEN];
     dcn_dir *dir = folder();
-    dcn_file *file = opened(dir, "a", DCN_WRITE | DCN_CREATE_NEW);
+    dcn_file *from = opened(dir, "a", DCN_READ | DCN_WRITE | DCN_CREATE_NEW);
+    dcn_file *to = opened(dir, "b", DCN_READ | DCN_WRITE | DCN_CREATE_NEW);
+    decant_status rc;
 
-    CHECK_OK(dcn_file_write(file, 0, &(dcn_chunk){"x", 1}, 1, &err), &err);
-    CHECK_OK(dcn_file_push(file, 0, 1, &err), &err);
-    CHECK_OK(dcn_file_push(file, 0, 0, &err), &err);
-    CHECK_OK(dcn_file_sync(file, &err), &err);
+    test_stream(3, data, LEN);
+    CHECK_OK(dcn_file_write(from, 0, &(dcn_chunk){data, LEN}, 1, &err), &err);
+    rc = dcn_file_copy(to, 7, from, 5, LEN - 5, &err);
+    if (rc == DECANT_OK) {
+        CHECK_OK(dcn_file_read(to, &(dcn_range){7, back, LEN - 5}, 1, &err), &err);
+        CHECK_BYTES(back, LEN - 5, data + 5, LEN - 5);
+    } else {
+        CHECK_EQ(rc, DECANT_UNSUPPORTED); /* a file system that cannot */
+    }
+    CHECK_FAILS(dcn_file_copy(to, 0, from, LEN - 1, 2, &err), DECANT_UNSUPPORTED, &err); /* it ends before */
+    CHECK_OK(dcn_file_sync(to, &err), &err);
     CHECK_OK(dcn_dir_sync(dir, &err), &err);
-    dcn_file_close(&file);
+    dcn_file_close(&from);
+    dcn_file_close(&to);
     dcn_dir_close(&dir);
 }
 
