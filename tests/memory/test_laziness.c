@@ -50,6 +50,7 @@ TEST(staging__peak_is_slots_and_lists_whatever_the_size_of_the_model)
             cargo c;
             decant_error err;
 
+            disk->lacks = 1u << DCN_DO_COPY; /* so that all of it goes through slots */
             cargo_load(&c, disk, CARGO_FILE | CARGO_RANGE | CARGO_MEMORY | CARGO_ROPE, 40, large ? 160000 : 8000, 6);
             test_alloc_reset_peak();
             before = test_alloc_bytes();
