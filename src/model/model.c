@@ -350,25 +350,57 @@ static void refile_entries(decant_model *model, const uint32_t *now)
     }
 }
 
+/*
+ * Brings keys in the order of their offsets, a digit at a time and without comparing, so that the sort that follows finds
+ * little to do. @return `keys` or `spare`, whichever holds the result
+ */
+static place_key *spread(place_key *keys, place_key *spare, size_t count)
+{
+    enum { BITS = 11, DIGITS = 1 << BITS };
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < count; i++)
+        all |= keys[i].offset;
+    for (unsigned shift = 0; shift < 64 && all >> shift; shift += BITS) {
+        size_t next[DIGITS] = {0}, start = 0;
+        place_key *filled = spare;
+
+        for (size_t i = 0; i < count; i++)
+            next[keys[i].offset >> shift & (DIGITS - 1)]++;
+        for (size_t digit = 0; digit < DIGITS; digit++) {
+            size_t many = next[digit];
+
+            next[digit] = start;
+            start += many;
+        }
+        for (size_t i = 0; i < count; i++)
+            spare[next[keys[i].offset >> shift & (DIGITS - 1)]++] = keys[i];
+        spare = keys;
+        keys = filled;
+    }
+    return keys;
+}
+
 static decant_status sort_entries(decant_model *model, decant_error *err)
 {
     size_t count = model->count;
-    place_key *keys = NULL;
+    place_key *keys = NULL, *spare = NULL, *sorted;
     uint32_t *was = NULL, *now = NULL;
     decant_status rc = DECANT_OK;
 
     if (in_place(model))
         return DECANT_OK;
-    if (!(keys = dcn_alloc(count, sizeof *keys)) || !(was = dcn_alloc(count, sizeof *was)) ||
-        !(now = dcn_alloc(count, sizeof *now))) {
+    if (!(keys = dcn_alloc(count, sizeof *keys)) || !(spare = dcn_alloc(count, sizeof *spare)) ||
+        !(was = dcn_alloc(count, sizeof *was)) || !(now = dcn_alloc(count, sizeof *now))) {
         rc = dcn_error_nomem(err);
         goto done;
     }
     for (size_t i = 0; i < count; i++)
         keys[i] = key_of(&model->entries[i]);
-    dcn_sort(keys, count, sizeof *keys, by_place);
+    sorted = spread(keys, spare, count);
+    dcn_sort(sorted, count, sizeof *sorted, by_place);
     for (size_t i = 0; i < count; i++) {
-        was[i] = (uint32_t)(keys[i].entry - model->entries);
+        was[i] = (uint32_t)(sorted[i].entry - model->entries);
         now[was[i]] = (uint32_t)i;
     }
     permute(model->entries, was, count);
@@ -376,6 +408,7 @@ static decant_status sort_entries(decant_model *model, decant_error *err)
 done:
     dcn_free(&now);
     dcn_free(&was);
+    dcn_free(&spare);
     dcn_free(&keys);
     return rc;
 }

@@ -122,7 +122,7 @@ bool dcn_model_find(const decant_model *model, const char *name, size_t name_len
 
 /*
  * Sorts the entries by the place of their data (offset in their backing, empty ones first, then name) and the values by
- * key, and makes both findable again: the last step of every index. Costs little where they are in order, else 32 bytes
+ * key, and makes both findable again: the last step of every index. Costs little where they are in order, else 56 bytes
  * an entry for the while.
  */
 decant_status dcn_model_sort(decant_model *model, decant_error *err);

@@ -227,6 +227,17 @@ static decant_status check_claims(header *h, const dcn_draft *draft, uint64_t be
     return DECANT_OK;
 }
 
+/* Room for as many tensors as the header will hold if the rest is like its beginning: no file's word, and cheap if wrong. */
+static decant_status reserve_entries(header *h)
+{
+    enum { SAMPLE = 64 };
+    uint64_t seen = (uint64_t)(h->json.at - h->json.start), all = (uint64_t)(h->json.end - h->json.start);
+
+    if (h->model->count != SAMPLE)
+        return DECANT_OK;
+    return dcn_model_reserve(h->model, (size_t)dcn_min(all / (seen / SAMPLE) + SAMPLE, h->limits->tensors), h->err);
+}
+
 static decant_status read_tensor(header *h, dcn_chunk name)
 {
     dcn_draft draft = {.name = name.data, .name_len = name.len, .stays = true};
@@ -237,7 +248,8 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         return dcn_past_limit("the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors, h->err);
     if (name.len > h->limits->name)
         return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
-    if ((rc = read_fields(h, &draft, &begin, &end)) || (rc = check_claims(h, &draft, begin, end)))
+    if ((rc = read_fields(h, &draft, &begin, &end)) || (rc = check_claims(h, &draft, begin, end)) ||
+        (rc = reserve_entries(h)))
         return rc;
     draft.data = (dcn_span){h->bytes, h->data + begin, end - begin};
     return dcn_model_add(h->model, &draft, h->err);
