@@ -70,6 +70,8 @@ decant_status decant_open(const char *path, const decant_open_options *options, 
 {
     dcn_env env = dcn_env_default();
 
+    if (!path)
+        return decant_error_set(err, DECANT_BAD_CALL, "the path is NULL: name a file to open");
     return dcn_open(&env, path, options, out, err);
 }
 
@@ -121,13 +123,19 @@ static void release_guest(void *ctx)
 decant_status decant_open_reader(const decant_reader *reader, const char *name, const decant_open_options *options,
                                  decant_model **out, decant_error *err)
 {
-    guest *g = dcn_alloc(1, sizeof *g);
+    decant_reader through = {sizeof through, 0, read_guest, release_guest, NULL};
     dcn_source *source = NULL;
-    decant_reader through = {sizeof through, reader->len, read_guest, release_guest, g};
+    guest *g;
     decant_status rc;
 
-    if (!g)
+    if (!reader || reader->size < sizeof *reader)
+        return decant_error_set(err, DECANT_BAD_CALL, "the reader has no size: set it to sizeof(decant_reader)");
+    if (!reader->read)
+        return decant_error_set(err, DECANT_BAD_CALL, "set the reader's read");
+    if (!(g = dcn_alloc(1, sizeof *g)))
         return dcn_error_nomem(err);
+    through.len = reader->len;
+    through.ctx = g;
     g->reader = *reader;
     if ((rc = dcn_source_from_reader(&through, name, &source, err))) {
         dcn_free(&g);

@@ -318,6 +318,18 @@ done:
     return rc;
 }
 
+/* Saves to a file at a path that the caller must give. */
+static decant_status save_to_path(const decant_model *model, const char *path, dcn_target_kind kind,
+                                  const decant_save_options *options, decant_report **report, decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+    dcn_target target = {.kind = kind, .path = path};
+
+    if (!path)
+        return decant_error_set(err, DECANT_BAD_CALL, "the path is NULL: name a file to save to");
+    return dcn_save(&env, model, &target, options, false, report, err);
+}
+
 decant_status decant_plan(const decant_model *model, const char *path, const decant_save_options *options,
                           decant_report **report, decant_error *err)
 {
@@ -330,19 +342,13 @@ decant_status decant_plan(const decant_model *model, const char *path, const dec
 decant_status decant_save(const decant_model *model, const char *path, const decant_save_options *options,
                           decant_report **report, decant_error *err)
 {
-    dcn_env env = dcn_env_default();
-    dcn_target target = {.kind = DCN_TO_FILE, .path = path};
-
-    return dcn_save(&env, model, &target, options, false, report, err);
+    return save_to_path(model, path, DCN_TO_FILE, options, report, err);
 }
 
 decant_status decant_save_in_place(const decant_model *model, const char *path, const decant_save_options *options,
                                    decant_report **report, decant_error *err)
 {
-    dcn_env env = dcn_env_default();
-    dcn_target target = {.kind = DCN_TO_FILE_IN_PLACE, .path = path};
-
-    return dcn_save(&env, model, &target, options, false, report, err);
+    return save_to_path(model, path, DCN_TO_FILE_IN_PLACE, options, report, err);
 }
 
 decant_status decant_save_into(const decant_model *model, void *dst, size_t len, size_t *written,
@@ -376,8 +382,13 @@ decant_status decant_save_stream(const decant_model *model, const decant_stream 
                                  const decant_save_options *options, decant_report **report, decant_error *err)
 {
     dcn_env env = dcn_env_default();
-    dcn_target target = {.kind = DCN_TO_STREAM, .stream = *stream};
+    dcn_target target = {.kind = DCN_TO_STREAM};
 
+    if (!stream || stream->size < sizeof *stream)
+        return decant_error_set(err, DECANT_BAD_CALL, "the stream has no size: set it to sizeof(decant_stream)");
+    if (!stream->write)
+        return decant_error_set(err, DECANT_BAD_CALL, "set the stream's write");
+    target.stream = *stream;
     return dcn_save(&env, model, &target, options, false, report, err);
 }
 

@@ -616,3 +616,39 @@ TEST(formats__are_listed_with_name_and_extension)
     }
     CHECK(safetensors);
 }
+
+static decant_status take_all(void *ctx, const void *data, size_t len, decant_error *err)
+{
+    (void)ctx, (void)data, (void)len, (void)err;
+    return DECANT_OK;
+}
+
+static decant_status read_zeros(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *err)
+{
+    (void)ctx, (void)offset, (void)err;
+    memset(dst, 0, len);
+    return DECANT_OK;
+}
+
+/* What a caller left out is named, and nothing is touched. */
+TEST(a_broken_call__is_refused_by_name)
+{
+    const decant_stream no_size = {.write = take_all}, no_write = {.size = sizeof no_write};
+    const decant_reader no_reader_size = {.len = 8, .read = read_zeros}, no_read = {.size = sizeof no_read, .len = 8};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *model = model_of_three(), *opened = NULL;
+    decant_error err;
+
+    options.format = "safetensors";
+    CHECK_FAILS(decant_save(model, NULL, &options, NULL, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_save_in_place(model, NULL, &options, NULL, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_save_stream(model, NULL, &options, NULL, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_save_stream(model, &no_size, &options, NULL, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_save_stream(model, &no_write, &options, NULL, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_open(NULL, NULL, &opened, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_open_reader(NULL, "r", NULL, &opened, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_open_reader(&no_reader_size, "r", NULL, &opened, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_open_reader(&no_read, "r", NULL, &opened, &err), DECANT_BAD_CALL, &err);
+    CHECK(opened == NULL);
+    decant_model_close(&model);
+}
