@@ -260,6 +260,8 @@ static decant_status copy_direct(pouring *p, dcn_source *from, uint64_t at, uint
     for (uint64_t end = at + len; at < end && rc == DECANT_OK;) {
         size_t n = (size_t)dcn_min(end - at, p->job->cut.slot - p->at % p->job->cut.slot);
 
+        if ((rc = dcn_crew_wait(p->job->crew, LANE, p->job->cut.slots, err))) /* waits for none: has a write failed? */
+            break;
         rc = dcn_output_copy(p->out, p->at, from, at, n, err);
         if (rc == DECANT_UNSUPPORTED)
             return DECANT_OK;

@@ -166,3 +166,47 @@ TEST(convert__lets_the_system_copy_what_it_can)
     CHECK(copied[1] > 1000);
     CHECK_EQ(read[1] + copied[1], read[0]);
 }
+
+/* A write that fails in front of a long range ends the save there, not when all of the range is copied. */
+TEST(convert__copies_nothing_after_a_failed_write)
+{
+    dcn_env env = {.cut = {.slot = 128, .slots = 2, .direct = 1000}};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    dcn_target target = {.kind = DCN_TO_FILE, .path = "out.bpk"};
+    size_t failures = 0;
+    bool fired = true;
+
+    for (size_t n = 0; fired; n++) {
+        simdisk *disk = simdisk_new();
+        decant_model *model = NULL;
+        dcn_layout how = {0};
+        uint8_t *file = NULL;
+        const char *failed;
+        size_t len;
+        decant_error err;
+        gates g;
+
+        CHECK_OK(decant_model_create(&model, &err), &err);
+        add_tensor(model, "a", DECANT_U8, 1, (const uint64_t[]){6000}, 1);
+        add_tensor(model, "b", DECANT_U8, 1, (const uint64_t[]){80}, 2);
+        add_tensor(model, "c", DECANT_U8, 1, (const uint64_t[]){6000}, 3);
+        CHECK_OK(st_save(model, &how, &file, &len, &err), &err);
+        simdisk_put(disk, "in.safetensors", file, len);
+        free(file);
+        decant_model_close(&model);
+
+        env.io = &disk->io;
+        CHECK_OK(dcn_open(&env, "in.safetensors", NULL, &model, &err), &err);
+        gates_up(&g, &disk->io);
+        gates_fail(&g, (gates_fault){.nth = n, .one_verb = true, .verb = DCN_DO_WRITE, .status = DECANT_IO});
+        fired = dcn_save(&env, model, &target, &options, false, NULL, &err) != DECANT_OK;
+        CHECK_EQ(fired, g.fired);
+        failed = strstr(gates_trace(&g), " = io\n");
+        CHECK(!fired || (failed && !strstr(failed, "copy ")));
+        failures += fired;
+        gates_down(&g);
+        decant_model_close(&model);
+        simdisk_free(&disk);
+    }
+    CHECK(failures > 2);
+}
