@@ -546,6 +546,22 @@ TEST(schemes__are_read_with_all_their_parts)
     close_model();
 }
 
+/* Burn takes any length; 4 values, packed into 4 bytes, and a scale of 4. */
+TEST(schemes__that_call_for_another_length_are_told)
+{
+#define QUANTIZED(end)                                                                                                \
+    ALONE(                                                                                                            \
+        "a3 'dtype' a1 'QFloat' a5 'value' 'Q8F' 'store' a1 'PackedU32' 00 'mode' 'Symmetric' 'tensor' f6 'block' f6" \
+        "'shape' 8104 'data_offsets' 8200" end)
+    takes(QUANTIZED("08"), 8, false);
+    CHECK_TEXT(note("odd"), "(none)");
+    close_model();
+    takes(QUANTIZED("09"), 9, false);
+    CHECK_TEXT(note("odd"), "1 quantized tensor of another length than its scheme calls for");
+    close_model();
+#undef QUANTIZED
+}
+
 /* Burn takes these and fails when it uses them. */
 TEST(schemes__with_blocks_that_are_none_are_refused)
 {

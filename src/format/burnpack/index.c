@@ -16,6 +16,7 @@ typedef struct oddities {
     uint64_t unknowns;       /* how many of them */
     uint64_t repeated;       /* names and keys that came again: the last counts */
     uint64_t nuls;           /* names that hold one */
+    uint64_t quantized;      /* tensors of another length than their scheme calls for: Burn takes any */
     uint64_t overlaps;       /* tensors on bytes of others */
     uint64_t after_metadata; /* bytes */
     uint64_t after_data;     /* bytes */
@@ -434,7 +435,7 @@ static decant_status read_id(header *h, void *into)
     return h->cbor.status;
 }
 
-/* What one tensor claims, against itself. (Burn checks no length of a quantized tensor.) */
+/* What one tensor claims, against itself. Burn checks no length of a quantized tensor: one that is off is told. */
 static decant_status check_claims(header *h, const descriptor *d)
 {
     const dcn_draft *draft = &d->draft;
@@ -452,8 +453,11 @@ static decant_status check_claims(header *h, const descriptor *d)
         dcn_error_found(h->err, "[%" PRIu64 ", %" PRIu64 "]", d->begin, d->end);
         return DECANT_MALFORMED;
     }
-    if (draft->dtype == DECANT_QFLOAT)
+    if (draft->dtype == DECANT_QFLOAT) {
+        h->odd.quantized +=
+            !dcn_quant_len(dcn_quant_of(draft->extra), draft->shape, draft->rank, &len) || len != d->end - d->begin;
         return DECANT_OK;
+    }
     if ((rc = dcn_dtype_len(draft->dtype, draft->shape, draft->rank, &len, h->err)))
         return rc;
     if (len != d->end - d->begin) {
@@ -753,6 +757,8 @@ static decant_status add_notes(header *h)
     if ((rc = note_odd(h, h->odd.repeated, "repeated name, of which the last counts",
                        "repeated names, of which the last count")) ||
         (rc = note_odd(h, h->odd.nuls, "name with a NUL in it", "names with a NUL in them")) ||
+        (rc = note_odd(h, h->odd.quantized, "quantized tensor of another length than its scheme calls for",
+                       "quantized tensors of other lengths than their schemes call for")) ||
         (rc = note_odd(h, h->odd.overlaps, "tensor on data of others", "tensors on data of others")) ||
         (rc = note_odd(h, h->odd.after_metadata, "byte after the metadata", "bytes after the metadata")) ||
         (rc = note_odd(h, h->odd.after_data, "byte after the data", "bytes after the data")))
