@@ -12,12 +12,6 @@ static inline bool dcn_ckd_add(uint64_t *sum, uint64_t a, uint64_t b)
     return *sum < a;
 }
 
-static inline bool dcn_ckd_sub(uint64_t *difference, uint64_t a, uint64_t b)
-{
-    *difference = a - b;
-    return a < b;
-}
-
 static inline bool dcn_ckd_mul(uint64_t *product, uint64_t a, uint64_t b)
 {
     *product = a * b;

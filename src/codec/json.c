@@ -393,12 +393,6 @@ decant_status dcn_json_end(dcn_json *json)
     return json->status;
 }
 
-uint64_t dcn_json_offset(dcn_json *json)
-{
-    peek(json);
-    return json->offset + (uint64_t)(json->at - json->start);
-}
-
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
 void dcn_json_put_string(dcn_buf *buf, const char *text, size_t len)

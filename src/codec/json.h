@@ -54,9 +54,6 @@ bool dcn_json_skip(dcn_json *json, unsigned depth);
 /* Nothing but whitespace is left. The status of the whole. */
 decant_status dcn_json_end(dcn_json *json);
 
-/* Where the next token starts, in the file. */
-uint64_t dcn_json_offset(dcn_json *json);
-
 /*
  * Appends a string as serde_json writes it, which is also the shortest: escapes for quotes, backslashes and C0 controls
  * alone. The text is UTF-8.

@@ -407,7 +407,6 @@ static void close_file(dcn_output *o)
 
 static const dcn_output_ops file_ops = {
     .kind = "file",
-    .can = DCN_CAN_SEEK | DCN_CAN_PUBLISH,
     .begin = begin,
     .write = write_file,
     .copy = copy_file,
@@ -419,7 +418,6 @@ static const dcn_output_ops file_ops = {
 
 static const dcn_output_ops in_place_ops = {
     .kind = "file in place",
-    .can = DCN_CAN_SEEK,
     .begin = begin_in_place,
     .write = write_file,
     .copy = copy_file,

@@ -51,7 +51,7 @@ static void close_memory(dcn_output *o)
 
 static const dcn_output_ops memory_ops = {
     .kind = "memory",
-    .can = DCN_CAN_SEEK | DCN_CAN_LEND,
+    .can = DCN_CAN_LEND,
     .begin = begin,
     .lend = lend,
     .close = close_memory,
@@ -59,7 +59,7 @@ static const dcn_output_ops memory_ops = {
 
 static const dcn_output_ops new_ops = {
     .kind = "new memory",
-    .can = DCN_CAN_SEEK | DCN_CAN_LEND,
+    .can = DCN_CAN_LEND,
     .begin = begin_new,
     .lend = lend,
     .close = close_memory,

@@ -11,10 +11,8 @@ typedef struct dcn_output dcn_output;
 
 /* What an output can do. */
 enum {
-    DCN_CAN_SEEK = 1 << 0,      /* writes in any order */
-    DCN_CAN_LEND = 1 << 1,      /* slots are views of it */
-    DCN_CAN_PUBLISH = 1 << 2,   /* old or new, all or nothing */
-    DCN_RUNS_USER_CODE = 1 << 3 /* its write is a callback: on the caller's thread, in order */
+    DCN_CAN_LEND = 1 << 0,      /* slots are views of it */
+    DCN_RUNS_USER_CODE = 1 << 1 /* its write is a callback: on the caller's thread, in order */
 };
 
 /* Phases in this order, each at most once; abandon from any of them. */

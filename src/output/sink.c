@@ -19,7 +19,6 @@ static void close_sink(dcn_output *o)
 
 static const dcn_output_ops sink_ops = {
     .kind = "sink",
-    .can = DCN_CAN_SEEK,
     .write = swallow,
     .close = close_sink,
 };

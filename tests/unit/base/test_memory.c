@@ -173,8 +173,6 @@ TEST(checked_arithmetic__says_what_does_not_fit_64_bits)
     CHECK(!dcn_ckd_add(&out, max - 1, 1) && out == max);
     CHECK(dcn_ckd_add(&out, max, 1));
     CHECK(dcn_ckd_add(&out, max, max));
-    CHECK(!dcn_ckd_sub(&out, 5, 5) && out == 0);
-    CHECK(dcn_ckd_sub(&out, 5, 6));
     CHECK(!dcn_ckd_mul(&out, 0, max) && out == 0);
     CHECK(!dcn_ckd_mul(&out, max, 0) && out == 0);
     CHECK(!dcn_ckd_mul(&out, max, 1) && out == max);
