@@ -3,13 +3,10 @@
 #include "progress.h"
 #include "signals.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 /* --- where it goes -------------------------------------------------------------------------------------------------- */
 
@@ -54,67 +51,20 @@ static int choose_format(cli *c, const char **format)
     return cli_misuse(c, hint, "%s: its extension names no format", out);
 }
 
-/* The folder in `folder` that `name` may be a misspelling of, in `found` of 200 bytes; "" if there is none. */
-static void find_similar(const char *folder, const char *name, char *found)
+/* What is wrong with the place whatever is saved there is said before anything is read: a plan of nothing finds it. */
+static int check_place(cli *c)
 {
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    size_t least = strlen(name) < 4 ? 2 : 3;
-
-    found[0] = '\0';
-    while (dir && (entry = readdir(dir))) {
-        bool is_other = entry->d_name[0] == '.' || entry->d_type == DT_REG;
-        size_t distance = is_other ? least : cli_distance(name, entry->d_name);
-
-        if (distance < least) {
-            least = distance;
-            cli_escape(found, 200, entry->d_name);
-        }
-    }
-    if (dir)
-        closedir(dir);
-}
-
-/* The folder of a path; "." if it names none. To be freed. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (!slash)
-        return strdup(".");
-    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-/*
- * A folder that is not there is the commonest mistake, and known before anything is read. All else about the place is the
- * library's to check.
- */
-static int check_folder(cli *c, const char *out)
-{
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *nothing = NULL;
     decant_error err = {0};
-    char *folder = folder_of(out), *above = folder ? folder_of(folder) : NULL, similar[200];
-    struct stat status;
-    int result = CLI_DONE;
+    decant_status rc;
 
-    if (!folder || !above) {
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        result = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-    } else if (stat(folder, &status) && (errno == ENOENT || errno == ENOTDIR)) {
-        const char *name = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder;
-
-        (void)decant_error_set(&err, DECANT_NOT_FOUND, "there is no folder '%s'", folder);
-        find_similar(above, name, similar);
-        if (similar[0])
-            snprintf(err.hint, sizeof err.hint, "did you mean '%s'?", similar);
-        result = cli_fail(c, &err, DECANT_SIDE_OUTPUT, out);
-    } else if (out[strlen(out) - 1] == '/' || (lstat(out, &status) == 0 && S_ISDIR(status.st_mode))) {
-        (void)decant_error_set(&err, DECANT_EXISTS, "is a folder, expected the name of a file");
-        snprintf(err.hint, sizeof err.hint, "name a file in it");
-        result = cli_fail(c, &err, DECANT_SIDE_OUTPUT, out);
-    }
-    free(above);
-    free(folder);
-    return result;
+    options.format = "safetensors"; /* any does */
+    options.replace = 1;            /* a file there is another matter */
+    if ((rc = decant_model_create(&nothing, &err)) == DECANT_OK)
+        rc = decant_plan(nothing, c->args.output, &options, NULL, &err);
+    decant_model_close(&nothing);
+    return rc ? cli_fail(c, &err, DECANT_SIDE_OUTPUT, c->args.output) : CLI_DONE;
 }
 
 static int check_words(cli *c)
@@ -312,8 +262,8 @@ static int run(cli *c)
     decant_model *model = NULL;
     int status;
 
-    if ((status = check_words(c)) || (status = check_folder(c, c->args.output)) ||
-        (status = choose_format(c, &format)) || (status = cli_open(c, c->args.files[0], &model)))
+    if ((status = check_words(c)) || (status = check_place(c)) || (status = choose_format(c, &format)) ||
+        (status = cli_open(c, c->args.files[0], &model)))
         return status;
     status = save(c, model, format, plan_only);
     decant_model_close(&model);

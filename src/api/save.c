@@ -136,17 +136,26 @@ static size_t distance(const char *a, const char *b)
 }
 
 typedef struct guess {
+    dcn_dir *dir;
     const char *wanted;
     char best[64];
-    size_t distance;
+    size_t distance; /* 0: what is wanted is there, and is no folder */
 } guess;
+
+static bool may_be_folder(dcn_dir *dir, const char *name)
+{
+    dcn_facts facts;
+
+    return dcn_dir_stat(dir, name, &facts, NULL) == DECANT_OK &&
+           (facts.kind == DCN_KIND_FOLDER || facts.kind == DCN_KIND_LINK);
+}
 
 static int compare_name(void *ctx, const char *name)
 {
     guess *g = ctx;
     size_t d = distance(name, g->wanted);
 
-    if (d < g->distance) {
+    if (d < g->distance && (d == 0 || may_be_folder(g->dir, name))) {
         g->distance = d;
         memcpy(g->best, name, strlen(name) + 1); /* fits: longer names are far from everything */
     }
@@ -163,6 +172,7 @@ static decant_status miss_folder(dcn_io *io, const char *folder, decant_error *e
 
     decant_error_set(err, DECANT_NOT_FOUND, "there is no folder '%s'", folder);
     if (dcn_io_split(io, folder, &parent, &name, NULL) == DECANT_OK) {
+        g.dir = parent;
         g.wanted = name;
         dcn_dir_list(parent, compare_name, &g, NULL);
     }
