@@ -69,6 +69,8 @@ static int check_place(cli *c)
 
 static int check_words(cli *c)
 {
+    if (c->args.file_count > 1 && !c->args.output)
+        return cli_misuse(c, "name the output with -o OUT", "%zu inputs given, and no output", c->args.file_count);
     if (c->args.file_count > 1)
         return cli_misuse(c, "convert them one by one; merging comes later", "%zu inputs given, expected one",
                           c->args.file_count);

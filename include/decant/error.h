@@ -74,7 +74,8 @@ typedef enum decant_side {
 
 /**
  * Everything known about a failure. Filled on failure and left alone on success; the texts are valid UTF-8, cut at a
- * character where they are too long, control characters escaped. About 3 KiB; `{0}` is a good start.
+ * character where they are too long, control characters escaped. Hints name options as the command line does: --force is
+ * `replace`, --lenient is `lenient`, and --allow WORD is DECANT_ALLOW_WORD. About 3 KiB; `{0}` is a good start.
  *
  * Threads: one at a time.
  */

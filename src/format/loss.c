@@ -73,6 +73,6 @@ decant_status dcn_check_losses(const dcn_plans *plans, const char *format, bool 
     decant_status rc = dcn_plans_check_losses(plans, format, dtypes ? 0 : allow, err);
 
     if (rc && dtypes)
-        dcn_error_hint(err, "leave these tensors out, or choose a format that has their dtype");
+        dcn_error_hint(err, "choose a format that has their dtype; none is dropped");
     return rc;
 }

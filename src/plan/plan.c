@@ -148,7 +148,7 @@ decant_status dcn_plans_check_losses(const dcn_plans *plans, const char *format,
     if ((rc = dcn_buf_check(&list, err)))
         goto done;
     rc = decant_error_set(err, DECANT_LOSS, "%s has no place for %.*s", format, (int)list.len, (char *)list.data);
-    dcn_error_hint(err, "allow DECANT_ALLOW_LOSS (--allow loss) to drop them");
+    dcn_error_hint(err, "--allow loss drops them");
 done:
     dcn_buf_close(&list);
     return rc;

@@ -225,7 +225,7 @@ static decant_status check_readers(const decant_model *model, uint64_t header, b
     if (!small && !(how->allow & DECANT_ALLOW_LIMITS)) {
         decant_error_set(err, DECANT_LIMIT, "a header of %" PRIu64 " bytes, but readers open at most %d", header,
                          DCN_ST_HEADER_MAX);
-        dcn_error_hint(err, "choose another format, or allow DECANT_ALLOW_LIMITS (--allow limits)");
+        dcn_error_hint(err, "choose another format, or --allow limits");
         dcn_error_side(err, DECANT_SIDE_OUTPUT);
         return DECANT_LIMIT;
     }
