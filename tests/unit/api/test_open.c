@@ -5,6 +5,8 @@
 
 #include "api/env.h"
 #include "support/alloc.h"
+#include "support/gates.h"
+#include "support/models.h"
 #include "support/safetensors.h"
 #include "support/simdisk.h"
 
@@ -233,4 +235,76 @@ TEST(open__survives_the_failure_of_any_allocation_and_leaves_nothing_open)
     }
     free(file);
     simdisk_free(&disk);
+}
+
+/* --- what it reads ------------------------------------------------------------------------------------------------ */
+
+/* The head, by which the format is known; the length of the header; the header. */
+enum { READS_TO_OPEN = 3 };
+
+/* So many tensors of 2000 bytes, whose names have so many. */
+static decant_model *model_of_many(size_t count, int name_len)
+{
+    static const uint64_t shape[] = {2000};
+    char name[1024];
+    decant_model *model = NULL;
+    decant_error err;
+
+    CHECK_OK(decant_model_create(&model, &err), &err);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%0*zu", name_len, i);
+        add_tensor(model, name, DECANT_U8, 1, shape, i);
+    }
+    return model;
+}
+
+/* Opens the model as a file of this format, and plans to save it as one of the other; counts what of the file is read. */
+static void check_reads(const dcn_format *format, const decant_model *written, uint64_t header_least)
+{
+    simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = dcn_cut_default};
+    dcn_target target = {.kind = DCN_TO_FILE, .path = "out"};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *model = NULL;
+    uint8_t *file;
+    uint64_t start;
+    size_t len;
+    gates g;
+    decant_error err;
+
+    CHECK_OK(model_render(format, written, NULL, &file, &len, &err), &err);
+    simdisk_put(disk, "in", file, len);
+    free(file);
+    gates_up(&g, &disk->io);
+
+    CHECK_OK(dcn_open(&env, "in", NULL, &model, &err), &err);
+    CHECK_EQ(decant_model_count(model), decant_model_count(written));
+    start = model->entries[0].data.offset; /* of the data: the end of the header */
+    CHECK(start >= header_least);
+    CHECK(len > start + 2 * DCN_HEAD); /* so that reading all would show */
+    CHECK(g.count[DCN_DO_READ] <= READS_TO_OPEN);
+    CHECK(g.bytes[DCN_DO_READ] <= DCN_HEAD + start);
+
+    options.format = format == &dcn_safetensors ? "burnpack" : "safetensors";
+    CHECK_OK(dcn_save(&env, model, &target, &options, true, NULL, &err), &err);
+    target.kind = DCN_TO_NOWHERE;
+    CHECK_OK(dcn_save(&env, model, &target, &options, true, NULL, &err), &err);
+    CHECK(g.count[DCN_DO_READ] <= READS_TO_OPEN);
+    CHECK_TEXT(simdisk_names(disk, "."), "in");
+
+    decant_model_close(&model);
+    gates_down(&g);
+    simdisk_free(&disk);
+}
+
+TEST(open__reads_the_header_alone_in_as_many_reads_however_large_it_is_and_planning_reads_nothing)
+{
+    decant_model *small = model_of_many(8, 1), *large = model_of_many(12000, 1000);
+
+    for (size_t i = 0; dcn_format_at(i); i++) {
+        check_reads(dcn_format_at(i), small, 1);
+        check_reads(dcn_format_at(i), large, 12000000);
+    }
+    decant_model_close(&small);
+    decant_model_close(&large);
 }
