@@ -7,7 +7,7 @@
 #include "args.h"
 #include "json.h"
 
-/* Exit status, as in decant(1). A signal gives 128 and its number. */
+/* Exit status, as in decant(1). 128 and the number of a signal: the program dies by it, which a shell shows as that. */
 enum {
     CLI_DONE = 0,
     CLI_NO = 1,      /* the answer is no */

@@ -379,5 +379,8 @@ int main(int argc, char **argv)
             put_document(&c, c.command ? c.command->name : argc > 1 ? argv[1] : NULL, fields, len);
         free(fields);
     }
-    return flush_answer(&c, c.exit);
+    status = flush_answer(&c, c.exit);
+    if (status == 128 + cli_signals_caught())
+        cli_signals_die(cli_signals_caught());
+    return status;
 }

@@ -72,7 +72,7 @@ int cli_progress_step(void *progress, uint64_t done, uint64_t total)
         draw(p, now, done, total);
         p->last = now;
     }
-    return cli_signals_caught();
+    return cli_signals_heed();
 }
 
 void cli_progress_end(cli_progress *p)

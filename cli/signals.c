@@ -2,15 +2,18 @@
 
 #include <signal.h>
 #include <stddef.h>
-#include <unistd.h>
 
-static volatile sig_atomic_t held, caught;
+/* UNDOING: the save has been told, and is not to be disturbed at it. */
+enum { FREE, HELD, UNDOING };
+
+static volatile sig_atomic_t state, caught;
 
 static void on_signal(int number)
 {
-    if (!held || caught)
-        _exit(128 + number);
-    caught = number;
+    if (state == HELD && !caught)
+        caught = number;
+    else if (state != UNDOING)
+        cli_signals_die(number);
 }
 
 void cli_signals_install(void)
@@ -28,10 +31,23 @@ void cli_signals_install(void)
 
 void cli_signals_hold(bool hold)
 {
-    held = hold;
+    state = hold ? HELD : FREE;
+}
+
+int cli_signals_heed(void)
+{
+    if (caught)
+        state = UNDOING;
+    return caught;
 }
 
 int cli_signals_caught(void)
 {
     return caught;
+}
+
+void cli_signals_die(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number); /* in its own handler it waits until that returns */
 }

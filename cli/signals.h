@@ -10,10 +10,16 @@
  */
 void cli_signals_install(void);
 
-/* While held, the first signal only makes cli_signals_caught() say so; the second still ends the program. */
+/* While held, the first signal only makes cli_signals_caught() say so. A second ends the program, unless one is heeded. */
 void cli_signals_hold(bool hold);
+
+/* As cli_signals_caught(), by who undoes what was begun if there was one: as long as it is held no more signals count. */
+int cli_signals_heed(void);
 
 /* The signal that came while held; 0: none. */
 int cli_signals_caught(void);
+
+/* Ends the program by a signal, as if nobody had handled it: a shell that ran it in a loop stops the loop too. */
+void cli_signals_die(int number);
 
 #endif

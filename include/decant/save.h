@@ -17,7 +17,11 @@ extern "C" {
  */
 typedef struct decant_report decant_report;
 
-/** Called between slots with bytes done and bytes in total. @return not 0 to stop: the save fails with DECANT_CANCELLED */
+/**
+ * Called between slots with bytes done and bytes in total, and where a file gets its name at the end once more before that.
+ *
+ * @return not 0 to stop: the save fails with DECANT_CANCELLED
+ */
 typedef int (*decant_progress)(void *ctx, uint64_t done, uint64_t total);
 
 /** Options of plan and save. NULL or all zero: the defaults. */

@@ -381,6 +381,15 @@ static decant_status copy(pouring *p, decant_error *err)
     return put(p, NULL, plan->total - p->at, err);
 }
 
+/* Whether to stop is asked once more after the sync, which may be the longest wait: until it has its name a file can go. */
+static decant_status last_chance(pouring *p, decant_error *err)
+{
+    for (size_t i = 0; i < p->job->plans->count; i++)
+        if (!p->job->outputs[i]->ops->publish)
+            return DECANT_OK;
+    return progress(p, 0, err);
+}
+
 /* One plan, all of it written. Of several failures that of the earliest bytes counts: writes, then reads not yet done. */
 static decant_status pour_one(pouring *p, const dcn_plan *plan, dcn_output *out, decant_error *err)
 {
@@ -440,6 +449,8 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_seal(job->outputs[i], err)))
             goto done;
+    if ((rc = last_chance(&p, err)))
+        goto done;
     for (size_t i = 0; i < count; i++) {
         rc = dcn_output_publish(job->outputs[i], err);
         if (rc == DECANT_NOT_DURABLE)

@@ -1,10 +1,11 @@
 /*
  * Stands between decant and the system, by LD_PRELOAD: FAULT="fsync 2" makes the second call of fsync fail with EIO,
- * SHORT=N lets a write take at most N bytes and interrupts every other one.
+ * SHORT=N lets a write take at most N bytes and interrupts every other one. SIGNAL="fsync" is a Ctrl-C in each call of it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,11 @@ static int fails(const char *name)
 {
     static int left = -1;
     char wanted[32];
-    const char *fault = getenv("FAULT");
+    const char *fault = getenv("FAULT"), *signal = getenv("SIGNAL");
     int nth;
 
+    if (signal && strstr(signal, name))
+        raise(SIGINT);
     if (!fault || sscanf(fault, "%31s %d", wanted, &nth) != 2 || strcmp(name, wanted) != 0)
         return 0;
     left = left < 0 ? nth - 1 : left - 1;
@@ -72,6 +75,11 @@ int fsync(int fd)
 int fdatasync(int fd)
 {
     return fails("fdatasync") ? -1 : REAL(fdatasync)(fd);
+}
+
+int unlinkat(int fd, const char *name, int flags)
+{
+    return fails("unlinkat") ? -1 : REAL(unlinkat)(fd, name, flags);
 }
 
 int renameat(int from, const char *old, int to, const char *new)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -69,6 +70,25 @@ class Faults(support.Case):
         self.assertEqual((result.code, result.err), (6, ""))
         self.assertEqual((document["output"]["published"], document["output"]["durable"]), (True, False))
         self.assertEqual(document["error"]["code"], "not_durable")
+
+    def test_a_signal_in_the_sync_undoes_the_save_and_one_in_the_clean_up_does_not_stop_that(self):
+        support.write(self.path("out.bpk"), b"old")
+        before = self.tree(begun=True)
+        for calls in ["fdatasync fsync", "fdatasync fsync unlinkat"]:
+            result = self.decant("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"SIGNAL": calls, **self.preload})
+            self.assertEqual(result.code, -signal.SIGINT, result)
+            self.assertRegex(result.err, r"\Adecant: out\.bpk: stopped by a signal; .*\n\Z")
+            self.assertEqual(self.tree(begun=True), before)
+
+    def test_a_shell_sees_the_number_of_a_signal(self):
+        result = self.decant("-c", '"$0" convert m.safetensors -o out.bpk; echo $?', support.DECANT, program="sh",
+                             env={"SIGNAL": "fdatasync fsync", **self.preload})
+        self.assertEqual(result.out, "130\n")
+
+    def test_a_signal_that_comes_when_all_is_done_changes_nothing(self):
+        result = self.works("convert", "m.safetensors", "-o", "out.bpk", env={"SIGNAL": "renameat2", **self.preload})
+        self.assertRegex(result.err, r"\Asaved out\.bpk: ")
+        self.assertEqual(self.read("out.bpk"), self.good)
 
     def test_short_and_interrupted_writes_are_finished__FW_04(self):
         for most in ["1", "1000"]:
