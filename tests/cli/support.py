@@ -105,10 +105,11 @@ class Case(unittest.TestCase):
             return f.read()
 
     def start(self, *words, env=None, **more):
-        environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "TERM": "xterm", **(env or {})}
+        environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "TERM": "xterm"}
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LLVM_PROFILE_FILE"):
             if name in os.environ:
                 environment[name] = os.environ[name]
+        environment.update(env or {})
         more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder, **more}
         return subprocess.Popen([more.pop("program", DECANT), *words], env=environment, **more)
 
