@@ -1,6 +1,8 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/ckd.h"
+#include "base/endian.h"
 #include "base/text.h"
 #include "format/format.h"
 
@@ -69,21 +71,58 @@ const dcn_format *dcn_format_for_path(const char *path)
 
 /* --- what is no model of ours ------------------------------------------------------------------------------------ */
 
-/* Files of other kinds by their first bytes. */
+enum { LEAST = 10 }; /* bytes of the smallest model: safetensors with an empty object for a header */
+
+static const char again[] = "the download failed: fetch it again";
+static const char resave[] = "save the tensors as safetensors";
+static const char choose_other[] = "choose a safetensors or Burnpack file of the model";
+
+/* Files of other kinds by the bytes that stand `at` an offset. */
 static const struct {
+    size_t at;
     const char *magic, *what, *hint;
 } others[] = {
-    {"PK\x03\x04", "a zip archive, as PyTorch and NumPy write them, which is not read yet",
-     "save the tensors as safetensors"},
-    {"\x80\x02", "a Python pickle, as PyTorch once wrote them, which is not read", "save the tensors as safetensors"},
-    {"\x80\x03", "a Python pickle, which is not read", "save the tensors as safetensors"},
-    {"\x80\x04", "a Python pickle, which is not read", "save the tensors as safetensors"},
-    {"\x80\x05", "a Python pickle, which is not read", "save the tensors as safetensors"},
-    {"GGUF", "a GGUF model, which is not read yet", "choose a safetensors or Burnpack file of the model"},
-    {"\x93NUMPY", "a NumPy array, which is not read yet", "save the array as safetensors"},
-    {"\x89HDF", "an HDF5 file, which is not read", "save the tensors as safetensors"},
-    {"\x1f\x8b", "compressed by gzip", "decompress it"},
+    {0, "PK\x03\x04", "a zip archive, as PyTorch and NumPy write them, which is not read yet", resave},
+    {0, "\x80\x02", "a Python pickle, as PyTorch once wrote them, which is not read", resave},
+    {0, "\x80\x03", "a Python pickle, which is not read", resave},
+    {0, "\x80\x04", "a Python pickle, which is not read", resave},
+    {0, "\x80\x05", "a Python pickle, which is not read", resave},
+    {0, "GGUF", "a GGUF model, which is not read yet", choose_other},
+    {4, "ET12", "an ExecuTorch program, which is not read yet", choose_other},
+    {4, "FT01", "an ExecuTorch file of tensors, which is not read yet", choose_other},
+    {0, "\x93NUMPY", "a NumPy array, which is not read yet", "save the array as safetensors"},
+    {0, "\x89HDF", "an HDF5 file, which is not read", resave},
+    {0, "\x1f\x8b", "compressed by gzip", "decompress it"},
+    {0, "\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it"},
+    {0, "\xfd\x37zXZ", "compressed by xz", "decompress it"},
+    {0, "BZh", "compressed by bzip2", "decompress it"},
+    {257, "ustar", "a tar archive", "unpack it"},
 };
+
+static bool has_bytes(const dcn_clue *clue, size_t at, const char *bytes)
+{
+    size_t len = strlen(bytes);
+
+    return clue->head_len >= at + len && memcmp(clue->head + at, bytes, len) == 0;
+}
+
+/* ModelProto (onnx.proto3): a version of the IR, then the producer's name, the graph or the operator sets. */
+static bool is_onnx(const dcn_clue *clue)
+{
+    return clue->head_len >= 4 && clue->head[0] == 0x08 && clue->head[1] < 32 &&
+           memchr("\x12\x3a\x42", clue->head[2], 3);
+}
+
+/* Whether it begins with characters that people read. */
+static bool is_text(const dcn_clue *clue)
+{
+    size_t len = dcn_utf8_cut((const char *)clue->head, clue->head_len, 256);
+
+    for (size_t i = 0; i < len; i++)
+        if ((clue->head[i] < ' ' && !memchr("\t\n\f\r", clue->head[i], 4)) || clue->head[i] == 0x7f)
+            return false;
+    return dcn_utf8_valid(clue->head, len);
+}
 
 static bool has_text(const dcn_clue *clue, size_t at, const char *text)
 {
@@ -104,7 +143,7 @@ static size_t find_text(const dcn_clue *clue, size_t at, const char *text)
 static decant_status other(const dcn_clue *clue, const char *what, const char *hint, decant_error *err)
 {
     enum { SHOWN = 48 };
-    char text[4 * SHOWN];
+    char text[sizeof err->found - 2]; /* with its quotes it is not cut */
     size_t len =
         clue->head_len < SHOWN ? clue->head_len : dcn_utf8_cut((const char *)clue->head, clue->head_len, SHOWN);
 
@@ -119,27 +158,47 @@ static decant_status other(const dcn_clue *clue, const char *what, const char *h
 static decant_status lfs_pointer(const dcn_clue *clue, decant_error *err)
 {
     size_t at = find_text(clue, 0, "\nsize ") + strlen("\nsize "), end = at, used = 0;
-    char size[48];
+    char size[56];
 
     while (end < clue->head_len && clue->head[end] >= '0' && clue->head[end] <= '9')
         end++;
-    for (; at < end && used + 3 < sizeof size; at++) {
+    for (; at < end && used + 10 < sizeof size; at++) {
         size[used++] = (char)clue->head[at];
         if (end - at > 1 && (end - at) % 3 == 1)
             size[used++] = ',';
     }
-    size[used] = '\0';
-    decant_error_set(err, DECANT_UNSUPPORTED, "Git-LFS pointer to a file of %s bytes; the data was never fetched",
-                     used ? size : "unknown");
+    snprintf(size + used, sizeof size - used, "%s", used ? " bytes" : "unknown size");
+    decant_error_set(err, DECANT_UNSUPPORTED, "Git-LFS pointer to a file of %s; the data was never fetched", size);
     dcn_error_hint(err, "run git lfs pull");
     return DECANT_UNSUPPORTED;
+}
+
+/* A text is a page or a message of somebody who did not give the file. DECANT_OK: it is none. */
+static decant_status name_text(const dcn_clue *clue, decant_error *err)
+{
+    size_t at = has_text(clue, 0, "\xef\xbb\xbf") ? 3 : 0;
+
+    while (at < clue->head_len && memchr(" \t\r\n", clue->head[at], 4))
+        at++;
+    if (has_text(clue, at, "<") &&
+        (find_text(clue, at, "<!doctype html") < clue->head_len || find_text(clue, at, "<html") < clue->head_len))
+        return other(clue, "an HTML page, not a model", again, err);
+    if (has_text(clue, at, "{") || has_text(clue, at, "[")) {
+        if (find_text(clue, at, "\"error\"") < clue->head_len || find_text(clue, at, "\"message\"") < clue->head_len)
+            return other(clue, "a JSON error body, not a model", again, err);
+        return other(clue, "a JSON text, not a model", "name the file that holds the tensors", err);
+    }
+    if (clue->size < LEAST || !is_text(clue))
+        return DECANT_OK;
+    if (has_text(clue, at, "<"))
+        return other(clue, "an XML text, not a model", again, err);
+    return other(clue, "a text, not a model", "name the file that holds the tensors, or fetch it again", err);
 }
 
 /* Names what people mistake for models. DECANT_OK: it is nothing known. */
 static decant_status name_other(const dcn_clue *clue, decant_error *err)
 {
-    static const char again[] = "the download failed: fetch it again";
-    size_t at = 0;
+    decant_status rc;
 
     if (clue->size == 0) {
         decant_error_set(err, DECANT_TRUNCATED, "the file is empty");
@@ -149,20 +208,26 @@ static decant_status name_other(const dcn_clue *clue, decant_error *err)
     if (has_text(clue, 0, "version https://git-lfs.github.com/spec/"))
         return lfs_pointer(clue, err);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (clue->head_len >= strlen(others[i].magic) && !memcmp(clue->head, others[i].magic, strlen(others[i].magic)))
+        if (has_bytes(clue, others[i].at, others[i].magic))
             return other(clue, others[i].what, others[i].hint, err);
+    if (is_onnx(clue))
+        return other(clue, "an ONNX model, which is not read yet", choose_other, err);
+    if ((rc = name_text(clue, err)))
+        return rc;
 
-    if (has_text(clue, 0, "\xef\xbb\xbf"))
-        at = 3;
-    while (at < clue->head_len && memchr(" \t\r\n", clue->head[at], 4))
-        at++;
-    if (has_text(clue, at, "<!doctype html") || has_text(clue, at, "<html"))
-        return other(clue, "an HTML page, not a model", again, err);
-    if (!has_text(clue, at, "{") && !has_text(clue, at, "["))
-        return DECANT_OK;
-    if (find_text(clue, at, "\"error\"") < clue->head_len || find_text(clue, at, "\"message\"") < clue->head_len)
-        return other(clue, "a JSON error body, not a model", again, err);
-    return other(clue, "a JSON text, not a model", "name the file that holds the tensors", err);
+    if (clue->size < LEAST) {
+        decant_error_set(err, DECANT_TRUNCATED, "the file has %d byte%s, and no model has so few", (int)clue->size,
+                         clue->size == 1 ? "" : "s");
+        dcn_error_hint(err, "fetch it again");
+        return DECANT_TRUNCATED;
+    }
+    if (dcn_le64(clue->head) == 0) {
+        decant_error_set(err, DECANT_MALFORMED,
+                         "the file begins with zeros: what fetched or saved it has not finished");
+        dcn_error_hint(err, "fetch it or save it again");
+        return DECANT_MALFORMED;
+    }
+    return DECANT_OK;
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */

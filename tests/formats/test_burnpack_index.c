@@ -325,7 +325,7 @@ TEST(bytes_that_nothing_names__are_refused_or_told)
     CHECK_TEXT(note("odd"), "2 bytes after the metadata");
     close_model();
 
-    CHECK_HAS(refused(ALONE(W), 17, false, DECANT_MALFORMED), "1 unexpected bytes after tensor data at offset 272");
+    CHECK_HAS(refused(ALONE(W), 17, false, DECANT_MALFORMED), "1 unexpected byte after tensor data at offset 272");
     CHECK_EQ(err.offset, 272);
     takes(ALONE(W), 17, true);
     CHECK_TEXT(note("odd"), "1 byte after the data");

@@ -84,8 +84,8 @@ TEST(registry__FR_01_names_a_git_lfs_pointer)
                  "Git-LFS pointer to a file of 4,976,698,672 bytes; the data was never fetched; run git lfs pull");
     refuses_text("version https://git-lfs.github.com/spec/v1\nsize 12\n", DECANT_UNSUPPORTED, "a file of 12 bytes");
     refuses_text("version https://git-lfs.github.com/spec/v1\nsize 123456\n", DECANT_UNSUPPORTED, "of 123,456 bytes");
-    refuses_text("version https://git-lfs.github.com/spec/v1\nsize ", DECANT_UNSUPPORTED, "of unknown bytes");
-    refuses_text("version https://git-lfs.github.com/spec/v1\n", DECANT_UNSUPPORTED, "of unknown bytes");
+    refuses_text("version https://git-lfs.github.com/spec/v1\nsize ", DECANT_UNSUPPORTED, "a file of unknown size");
+    refuses_text("version https://git-lfs.github.com/spec/v1\n", DECANT_UNSUPPORTED, "a file of unknown size");
 }
 
 /* FR-02 */
@@ -100,28 +100,67 @@ TEST(registry__FR_02_names_web_pages_error_bodies_and_empty_files)
     refuses_text(" {\n \"message\": \"Not Found\"}", DECANT_UNSUPPORTED, "a JSON error body");
     refuses_text("{\"weight_map\":{}}", DECANT_UNSUPPORTED, "a JSON text, not a model");
     refuses_text("[]", DECANT_UNSUPPORTED, "a JSON text, not a model");
+    refuses_text("<!-- moved --><html>", DECANT_UNSUPPORTED, "an HTML page");
+    refuses_text("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", DECANT_UNSUPPORTED, "an XML text");
+    refuses_text("Entry not found\n", DECANT_UNSUPPORTED, "a text, not a model, found 'Entry not found\\x0a'");
+    refuses_text("\xc3\xa9t\xc3\xa9, pas de fichier", DECANT_UNSUPPORTED, "a text, not a model");
+}
+
+/* FR-02, DA-11: what never arrived, or stopped after a few bytes. */
+TEST(registry__FR_02_names_files_that_hardly_begin)
+{
+    static const char zeros[5000];
+
     refuses("", 0, DECANT_TRUNCATED, "the file is empty");
+    refuses("N", 1, DECANT_TRUNCATED, "the file has 1 byte, and no model has so few");
+    refuses("\x38\0\0\0\0\0\0\0{", 9, DECANT_TRUNCATED, "the file has 9 bytes, and no model has so few");
+    refuses(zeros, sizeof zeros, DECANT_MALFORMED, "the file begins with zeros");
+    refuses("\0\0\0\0\0\0\0\0{\"a\":{}}", 16, DECANT_MALFORMED, "the file begins with zeros");
 }
 
 /* FR-03 */
 TEST(registry__FR_03_names_files_of_other_kinds_whatever_their_extension)
 {
+    static char tar[512] = "model.bin";
+
     refuses("PK\x03\x04\0\0\x08\x08\0\0", 10, DECANT_UNSUPPORTED, "a zip archive");
     refuses("\x80\x02}q\0.", 6, DECANT_UNSUPPORTED, "a Python pickle");
     refuses("\x80\x04\x95\0\0\0\0", 7, DECANT_UNSUPPORTED, "a Python pickle");
     refuses("GGUF\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24, DECANT_UNSUPPORTED, "a GGUF model");
     refuses("\x93NUMPY\1\0", 8, DECANT_UNSUPPORTED, "a NumPy array");
+    refuses("\x08\x07\x12\x07pytorch:\x10", 13, DECANT_UNSUPPORTED, "an ONNX model");
+    refuses("\x08\x03\x3a\x80\x80\x80\x80\x08", 8, DECANT_UNSUPPORTED, "an ONNX model");
+    refuses("\x3c\0\0\0ET12eh00", 12, DECANT_UNSUPPORTED, "an ExecuTorch program");
+    refuses("\x20\0\0\0FT01FH01", 12, DECANT_UNSUPPORTED, "an ExecuTorch file of tensors");
+    refuses("\x28\xb5\x2f\xfd\4\0\1\0\0\0", 10, DECANT_UNSUPPORTED, "compressed by zstd");
+    refuses("\xfd\x37zXZ\0\0\4\xe6\xd6", 10, DECANT_UNSUPPORTED, "compressed by xz");
+    refuses("BZh91AY&SY\x1f", 11, DECANT_UNSUPPORTED, "compressed by bzip2");
+    memcpy(tar + 257, "ustar", 5);
+    refuses(tar, sizeof tar, DECANT_UNSUPPORTED, "a tar archive");
+}
+
+/* What is shown of a file ends in whole characters and in its quote. */
+TEST(registry__FR_02_shows_how_a_file_begins_without_cutting_a_character)
+{
+    char noise[64];
+    decant_model *model = NULL;
+    size_t len;
+
+    memset(noise, 0xfe, sizeof noise);
+    CHECK_FAILS(open_named(noise, sizeof noise, "m.bpk", NULL, &model), DECANT_UNSUPPORTED, &err);
+    len = strlen(err.found);
+    CHECK_TEXT(err.found + len - 8, "\\xfe...'");
 }
 
 TEST(registry__says_so_when_it_knows_nothing_of_a_file)
 {
     decant_model *model = NULL;
 
-    CHECK_FAILS(open_named("hello", 5, "m.safetensors", NULL, &model), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(open_named("\xe9hello, there", 13, "m.safetensors", NULL, &model), DECANT_UNSUPPORTED, &err);
     CHECK_TEXT(err.message, "no format that is known here");
-    CHECK_TEXT(err.found, "'hello'");
-    CHECK_FAILS(open_named("\0\1\2\3\xff", 5, "m", NULL, &model), DECANT_UNSUPPORTED, &err);
-    CHECK_TEXT(err.found, "'\\x00\\x01\\x02\\x03\\xff'");
+    CHECK_TEXT(err.found, "'\\xe9hello, there'");
+    CHECK_FAILS(open_named("\0\1\2\3\xff\0\0\0\0\0", 10, "m", NULL, &model), DECANT_UNSUPPORTED, &err);
+    CHECK_TEXT(err.found, "'\\x00\\x01\\x02\\x03\\xff\\x00\\x00\\x00\\x00\\x00'");
 }
 
 /* FR-03: content decides, and a name that says otherwise is told. */

@@ -416,7 +416,7 @@ TEST(safetensors_index__refuses_holes_and_overlaps)
     refuses("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
             "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[3,5]}}",
             5, DECANT_MALFORMED,
-            "tensor 'b': a hole before the data, found offset 3, expected 2, where the tensor before ends");
+            "tensor 'b': a hole before the data, found offset 3, expected 2, where tensor 'a' ends");
     refuses("{\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]},"
             "\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
             6, DECANT_MALFORMED, "tensor 'b': the data overlaps, found offset 2, expected 4");

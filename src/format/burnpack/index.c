@@ -641,9 +641,9 @@ static decant_status read_top(header *h)
         return rc;
     h->odd.after_metadata = (uint64_t)(h->cbor.end - h->cbor.at);
     if (h->odd.after_metadata && !h->lenient) {
-        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes in the metadata, after its map",
-                         h->odd.after_metadata);
-        dcn_error_hint(h->err, "--lenient drops them");
+        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s in the metadata, after its map",
+                         h->odd.after_metadata, h->odd.after_metadata == 1 ? "" : "s");
+        dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
         dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
         return DECANT_MALFORMED;
     }
@@ -672,7 +672,7 @@ static decant_status overlap(header *h, const dcn_entry *e, const dcn_entry *bef
                      (int)dcn_min(before->name_len, 96), before->name);
     dcn_error_found(h->err, "offset %" PRIu64, e->data.offset - h->data);
     dcn_error_expected(h->err, "at least %" PRIu64, end - h->data);
-    dcn_error_hint(h->err, "--lenient takes it");
+    dcn_error_hint(h->err, "open it leniently (--lenient) to take it all the same");
     dcn_error_tensor(h->err, e->name, e->name_len);
     dcn_error_offset(h->err, e->data.offset);
     return DECANT_MALFORMED;
@@ -710,9 +710,9 @@ static decant_status check_ranges(header *h)
     h->odd.after_data =
         h->size > end ? h->size - end : 0; /* without tensors a file may stop short of where data starts */
     if (h->odd.after_data && !h->lenient) {
-        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes after tensor data at offset %" PRIu64,
-                         h->odd.after_data, end);
-        dcn_error_hint(h->err, "--lenient drops them");
+        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s after tensor data at offset %" PRIu64,
+                         h->odd.after_data, h->odd.after_data == 1 ? "" : "s", end);
+        dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
         dcn_error_offset(h->err, end);
         return DECANT_MALFORMED;
     }

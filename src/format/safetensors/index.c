@@ -310,8 +310,11 @@ static decant_status out_of_place(const header *h, const dcn_entry *e, uint64_t 
         decant_error_set(h->err, DECANT_MALFORMED,
                          e->data.offset > end ? "a hole before the data" : "the data overlaps");
         dcn_error_found(h->err, "offset %" PRIu64, e->data.offset - h->data);
-        dcn_error_expected(h->err, "%" PRIu64 ", where %s", end - h->data,
-                           before ? "the tensor before ends" : "data starts");
+        if (before)
+            dcn_error_expected(h->err, "%" PRIu64 ", where tensor '%.*s' ends", end - h->data,
+                               (int)dcn_min(before->name_len, 64), before->name);
+        else
+            dcn_error_expected(h->err, "%" PRIu64 ", where data starts", end - h->data);
     }
     dcn_error_tensor(h->err, e->name, e->name_len);
     dcn_error_offset(h->err, e->data.offset);
@@ -334,8 +337,8 @@ static decant_status check_ranges(header *h)
         return out_of_place(h, misplaced, end);
     h->odd.trailing = h->size - end;
     if (h->odd.trailing && !h->lenient) {
-        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected bytes after tensor data at offset %" PRIu64,
-                         h->odd.trailing, end);
+        decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s after tensor data at offset %" PRIu64,
+                         h->odd.trailing, h->odd.trailing == 1 ? "" : "s", end);
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
         dcn_error_offset(h->err, end);
         return DECANT_MALFORMED;
