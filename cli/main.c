@@ -168,13 +168,13 @@ static void put_json_error(cli_json *j, const decant_error *err)
 
 /* --- inputs --------------------------------------------------------------------------------------------------------- */
 
-/* Lenient reading says what was odd. */
+/* What is odd about an input is never silent: leniency that was asked for, a name that misleads, keys that will be lost. */
 static void say_what_was_odd(const cli *c, const char *path, const decant_model *model)
 {
     const char *key, *text;
 
-    if (!c->args.lenient || c->args.quiet || c->args.json)
-        return;
+    if (c->command == &cli_inspect || c->args.quiet || c->args.json)
+        return; /* inspect shows it as part of its answer */
     for (size_t i = 0; decant_model_note(model, i, &key, &text) == DECANT_OK; i++) {
         if (strcmp(key, "odd") != 0)
             continue;

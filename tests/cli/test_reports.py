@@ -2,8 +2,72 @@
 
 import os
 import re
+import struct
 
 import support
+
+
+def raw(header, body=b"", odd=0):
+    """A safetensors file with exactly this header, its length `odd` more than a multiple of 8."""
+    text = header.encode()
+    text += b" " * ((odd - len(text)) % 8)
+    return struct.pack("<Q", len(text)) + text + body
+
+
+class Read(support.Case):
+    """FR: files that others wrote."""
+
+    def both(self, tensors):
+        """The same model in both formats; gives the names and the bytes."""
+        self.model("m.safetensors", tensors)
+        self.works("convert", "m.safetensors", "-o", "m.bpk")
+        return [(name, self.read(name)) for name in ("m.safetensors", "m.bpk")]
+
+    def test_FR_03_a_name_that_misleads_is_told_and_does_no_more(self):
+        self.model("x.bin")
+        for words in [["ls"], ["plan", "-o", "x.bpk"], ["convert", "-o", "x.bpk"]]:
+            result = self.works(*words, "x.bin")
+            self.assertIn("decant: x.bin: odd: the name ends in .bin, the content is safetensors\n", result.err)
+        self.assertEqual(self.works("convert", "-fq", "x.bin", "-o", "x.bpk").err, "")
+        self.assertIn("the name ends in .bin", self.works("inspect", "x.bin").out)
+
+    def test_FR_04_a_cut_file_says_what_it_has_and_what_is_needed(self):
+        for name, whole in self.both([(n, "F32", [10], None) for n in "abc"]):
+            for size in [len(whole) - 1, len(whole) - 39]:
+                support.write(self.path(name), whole[:size])
+                self.refused(3, "ls", name, says="tensor 'c': the file has %d bytes, this tensor needs %d" % (size, len(whole)))
+            for size in [20, 60]:
+                support.write(self.path(name), whole[:size])
+                self.refused(3, "ls", name, says="the file has %d bytes, its " % size)
+
+    def test_FR_09_data_at_odd_offsets_is_read_right(self):
+        header = ('{"a":{"dtype":"F16","shape":[3],"data_offsets":[0,6]},'
+                  '"b":{"dtype":"F32","shape":[4],"data_offsets":[6,22]}}')
+        data = bytes(range(22))
+        support.write(self.path("odd.safetensors"), raw(header, data, odd=1))
+        self.model("even.safetensors", [("a", "F16", [3], data[:6]), ("b", "F32", [4], data[6:])])
+        self.assertIn("  layout     aligned to 1, no gaps\n", self.works("inspect", "odd.safetensors").out)
+        self.works("diff", "odd.safetensors", "even.safetensors")
+        self.works("convert", "odd.safetensors", "-o", "odd.bpk")
+        self.works("diff", "odd.bpk", "even.safetensors")
+
+    def test_FR_10_bytes_after_the_data_are_refused_alike_and_can_be_left_out(self):
+        for name, whole in self.both([("a", "F32", [10], None)]):
+            for junk in [b"\0" * 16, os.urandom(16), b"\0" * 4096]:
+                support.write(self.path("junk"), whole + junk)
+                self.refused(3, "convert", "junk", "-o", "x.bpk", says=[
+                    "%d unexpected bytes after tensor data at offset %d; " % (len(junk), len(whole)), "--lenient"])
+                result = self.works("convert", "-f", "--lenient", "junk", "-o", "x" + name)
+                self.assertIn("odd: %d bytes after the data" % len(junk), result.err)
+                self.assertEqual(self.read("x" + name), whole)
+
+    def test_FR_11_no_tensor_may_reach_into_the_next(self):
+        header = '{"a":{"dtype":"U8","shape":[136],"data_offsets":[0,136]},"b":{"dtype":"U8","shape":[136],"data_offsets":[%d,%d]}}'
+        for at, says in [(128, "tensor 'b': the data overlaps, found offset 128, expected 136, where tensor 'a' ends"),
+                         (4232, "tensor 'b': a hole before the data, found offset 4232, expected 136, where tensor 'a' ends"),
+                         (0, "tensor 'b': lies on the data of tensor 'a'")]:
+            support.write(self.path("m.safetensors"), raw(header % (at, at + 136), bytes(at + 136)))
+            self.refused(3, "convert", "m.safetensors", "-o", "m.bpk", says=says)
 
 
 class Reports(support.Case):
