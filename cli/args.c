@@ -130,8 +130,9 @@ static decant_status set_allow(unsigned *allow, const char *list, char *hint, de
     }
 }
 
-/* Sets what a flag stands for. `value` is NULL for a switch. */
-static decant_status set(cli_args *args, const struct flag *flag, const char *value, char *hint, decant_error *err)
+/* Sets what a flag stands for. `value` is NULL for a switch; `typed` is how the flag was written. */
+static decant_status set(cli_args *args, const struct flag *flag, const char *typed, const char *value, char *hint,
+                         decant_error *err)
 {
     char *field = (char *)args + flag->at;
 
@@ -142,7 +143,7 @@ static decant_status set(cli_args *args, const struct flag *flag, const char *va
     case TEXT:
         if (*(const char **)(void *)field) {
             snprintf(hint, 256, "give it once");
-            return decant_error_set(err, DECANT_BAD_CALL, "--%s is given twice", flag->name);
+            return decant_error_set(err, DECANT_BAD_CALL, "%s is given twice", typed);
         }
         *(const char **)(void *)field = value;
         return DECANT_OK;
@@ -163,24 +164,26 @@ static decant_status parse_word(cli_args *args, unsigned bits, const char *word,
         size_t len = is_long ? strcspn(at, "=") : 1;
         const struct flag *flag = is_long ? find_name(at, len, bits) : find_letter(*at, bits);
         const char *value = NULL;
+        char typed[32];
         decant_status rc;
 
         if (!flag)
             return unknown(word, bits, hint, err);
+        snprintf(typed, sizeof typed, "%s%.*s", is_long ? "--" : "-", (int)len, at);
         at += len;
         if (flag->kind != SWITCH) {
             value = *at ? at + (is_long ? 1 : 0) : next;
             *took = !*at;
             at += strlen(at);
             if (!value) {
-                snprintf(hint, 256, "--%s %s", flag->name, flag->value);
-                return decant_error_set(err, DECANT_BAD_CALL, "--%s lacks its value", flag->name);
+                snprintf(hint, 256, "%s %s", typed, flag->value);
+                return decant_error_set(err, DECANT_BAD_CALL, "%s lacks its value", typed);
             }
         } else if (is_long && *at) {
-            snprintf(hint, 256, "--%s alone", flag->name);
-            return decant_error_set(err, DECANT_BAD_CALL, "--%s takes no value", flag->name);
+            snprintf(hint, 256, "%s alone", typed);
+            return decant_error_set(err, DECANT_BAD_CALL, "%s takes no value", typed);
         }
-        rc = set(args, flag, value, hint, err);
+        rc = set(args, flag, typed, value, hint, err);
         if (rc)
             return rc;
     } while (*at);

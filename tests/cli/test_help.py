@@ -99,9 +99,10 @@ class WrongUsage(support.Case):
         self.refused(2, "formats", "--lenient", says="unknown flag")
 
     def test_values_are_needed_where_they_belong_and_nowhere_else(self):
-        self.refused(2, "convert", "m.safetensors", "-o", says="lacks its value")
+        self.refused(2, "convert", "m.safetensors", "-fo", says="decant: -o lacks its value; -o OUT")
+        self.refused(2, "convert", "m.safetensors", "--output", says="decant: --output lacks its value; --output OUT")
         self.refused(2, "convert", "m.safetensors", "--force=yes", "-o", "x.bpk", says="takes no value")
-        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "-o", "y.bpk", says="given twice")
+        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "-o", "y.bpk", says="decant: -o is given twice;")
         self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "limits,all", says="unknown word 'all'")
         self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "", says="unknown word ''")
 
