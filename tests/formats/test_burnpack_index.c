@@ -387,14 +387,14 @@ TEST(ranges__may_leave_gaps_and_start_anywhere)
     close_model();
 }
 
-TEST(truncation__names_the_tensor_and_what_it_needs)
+TEST(truncation__names_the_tensor_and_where_it_ends)
 {
     CHECK_HAS(refused(ALONE(W), 15, false, DECANT_TRUNCATED),
-              "tensor 'w': the file has 271 bytes, this tensor needs 272; fetch the rest");
+              "tensor 'w': the file has 271 bytes, this tensor ends at byte 272; fetch the rest");
     refused("a1 'tensors' a2 'a' " W "'b' a3 'dtype' 'U8' 'shape' 8101 'data_offsets' 82190100190101", 16, false,
             DECANT_TRUNCATED);
     CHECK_TEXT(err.tensor, "b");
-    CHECK_HAS(err.message, "needs 513");
+    CHECK_HAS(err.message, "ends at byte 513");
 }
 
 static decant_status open_bytes(const void *bytes, size_t len)

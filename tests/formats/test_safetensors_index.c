@@ -398,13 +398,15 @@ TEST(safetensors_index__names_the_tensor_that_a_cut_file_lacks)
                           "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}";
     char words[128];
 
-    snprintf(words, sizeof words, "memory: tensor 'b': the file has %zu bytes, this tensor needs %zu; fetch the rest",
+    snprintf(words, sizeof words,
+             "memory: tensor 'b': the file has %zu bytes, this tensor ends at byte %zu; fetch the rest",
              8 + strlen(header) + 7, 8 + strlen(header) + 8);
     refuses(header, 7, DECANT_TRUNCATED, words);
-    snprintf(words, sizeof words, "tensor 'a': the file has %zu bytes, this tensor needs", 8 + strlen(header) + 3);
+    snprintf(words, sizeof words, "tensor 'a': the file has %zu bytes, this tensor ends at byte",
+             8 + strlen(header) + 3);
     refuses(header, 3, DECANT_TRUNCATED, words);
     refuses("{\"t\":{\"dtype\":\"U8\",\"shape\":[1152921504606846976],\"data_offsets\":[0,1152921504606846976]}}", 4,
-            DECANT_TRUNCATED, "this tensor needs 1152921504606847073");
+            DECANT_TRUNCATED, "this tensor ends at byte 1152921504606847073");
     refuses("{\"t\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[5,5]}}", 4, DECANT_TRUNCATED, "tensor 't'");
 }
 

@@ -654,13 +654,13 @@ static decant_status read_top(header *h)
 
 static decant_status truncated(header *h, const dcn_entry *last)
 {
-    uint64_t needs = last->data.offset + last->data.len, shift = h->data - DCN_BPK_PREFIX - h->metadata;
+    uint64_t end = last->data.offset + last->data.len, shift = h->data - DCN_BPK_PREFIX - h->metadata;
 
     /* Without the alignment of today it fits to the byte: Burn 0.19, under the same magic and version. */
-    if (shift && h->size == needs - shift)
+    if (shift && h->size == end - shift)
         return legacy(h, "a file of Burn 0.19, whose data is not aligned");
-    decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor needs %" PRIu64, h->size,
-                     needs);
+    decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor ends at byte %" PRIu64,
+                     h->size, end);
     dcn_error_hint(h->err, "fetch the rest");
     dcn_error_tensor(h->err, last->name, last->name_len);
     return DECANT_TRUNCATED;

@@ -217,10 +217,10 @@ static decant_status check_claims(header *h, const dcn_draft *draft, uint64_t be
         return DECANT_MALFORMED;
     }
     if (end > h->size - h->data) {
-        uint64_t needs;
+        uint64_t end_in_file;
 
-        decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor needs %" PRIu64,
-                         h->size, dcn_ckd_add(&needs, h->data, end) ? UINT64_MAX : needs);
+        decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor ends at byte %" PRIu64,
+                         h->size, dcn_ckd_add(&end_in_file, h->data, end) ? UINT64_MAX : end_in_file);
         dcn_error_hint(h->err, "fetch the rest");
         return DECANT_TRUNCATED;
     }
