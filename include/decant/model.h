@@ -163,7 +163,7 @@ DECANT_API size_t decant_model_count(const decant_model *model);
 /** Describe the tensor at `index` < count. `out->size` must be set. */
 DECANT_API void decant_model_tensor(const decant_model *model, size_t index, decant_tensor *out);
 
-/** Find a tensor by name. @return DECANT_NOT_FOUND. The first call builds an index of the names: O(count). */
+/** Find a tensor by name. @return DECANT_NOT_FOUND, with the path that was opened. The first call builds an index of the names: O(count). */
 DECANT_API DECANT_MUST_CHECK decant_status decant_model_find(const decant_model *model, const char *name,
                                                              size_t name_len, size_t *index, decant_error *err);
 

@@ -104,6 +104,7 @@ decant_status decant_model_find(const decant_model *model, const char *name, siz
         return DECANT_OK;
     decant_error_set(err, DECANT_NOT_FOUND, "no tensor has this name");
     dcn_error_tensor(err, name, name_len);
+    dcn_error_path(err, model->path);
     return DECANT_NOT_FOUND;
 }
 

@@ -48,11 +48,14 @@ TEST(open__reads_a_model_from_a_path)
     uint8_t *file = st_file(header, 13, &len);
     decant_model *model = NULL;
     char path[4096];
+    size_t index;
     decant_error err;
 
     snprintf(path, sizeof path, "%s/a.safetensors", test_folder());
     write_file(path, file, len, 0);
     CHECK_OK(decant_open(path, NULL, &model, &err), &err);
+    CHECK_FAILS(decant_model_find(model, "no", 2, &index, &err), DECANT_NOT_FOUND, &err);
+    CHECK_TEXT(err.path, path);
     check_model(&model, file, len);
     free(file);
 }

@@ -60,6 +60,7 @@ TEST(a_tensor__comes_back_as_it_was_added)
     CHECK_EQ(index, 1);
     CHECK_FAILS(decant_model_find(model, "nome", 4, &index, &err), DECANT_NOT_FOUND, &err);
     CHECK_TEXT(err.tensor, "nome");
+    CHECK_TEXT(err.path, "");
 
     CHECK_OK(decant_model_bytes(model, 0, &out, &err), &err);
     CHECK(out == bytes); /* whole: the handle itself, so that what is kept of it serves the model too */
