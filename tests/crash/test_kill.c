@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "api/env.h"
-#include "support/safetensors.h"
+#include "support/models.h"
 
 /* On the real system: processes that are killed in the middle of a save, and processes that save to one name at once. */
 
@@ -19,8 +19,8 @@ static decant_model *some_model(uint64_t seed)
     decant_error err;
 
     CHECK_OK(decant_model_create(&model, &err), &err);
-    add_tensor(model, "a", DECANT_U8, 1, shape, seed);
-    add_tensor(model, "b", DECANT_U8, 1, shape, seed + 1);
+    model_add_stream(model, "a", DECANT_U8, 1, shape, seed);
+    model_add_stream(model, "b", DECANT_U8, 1, shape, seed + 1);
     return model;
 }
 
@@ -54,12 +54,11 @@ static size_t count_files(const char *folder)
 
 static void check_file(const char *path, const decant_model *model)
 {
-    dcn_layout how = {0};
     size_t len, got_len;
     uint8_t *wanted = NULL, *got = test_data(path, &got_len);
     decant_error err;
 
-    CHECK_OK(st_save(model, &how, &wanted, &len, &err), &err);
+    CHECK_OK(model_render(&dcn_safetensors, model, NULL, &wanted, &len, &err), &err);
     CHECK_BYTES(got, got_len, wanted, len);
     free(wanted);
     free(got);

@@ -3,7 +3,7 @@
 #include "api/env.h"
 #include "support/alloc.h"
 #include "support/gates.h"
-#include "support/safetensors.h"
+#include "support/models.h"
 #include "support/simdisk.h"
 
 /* From a file to every kind of place: opened, planned, poured, reported; and any one call on the way fails. */
@@ -49,15 +49,14 @@ static simdisk *disk_with_files(void)
 {
     simdisk *disk = simdisk_new();
     decant_model *model = NULL;
-    dcn_layout how = {0};
     size_t len;
     uint8_t *file = NULL;
     decant_error err;
 
     CHECK_OK(decant_model_create(&model, &err), &err);
-    add_tensor(model, "a", DECANT_U8, 1, (const uint64_t[]){6000}, 1);
-    add_tensor(model, "b", DECANT_F32, 2, (const uint64_t[]){2, 10}, 2);
-    CHECK_OK(st_save(model, &how, &file, &len, &err), &err);
+    model_add_stream(model, "a", DECANT_U8, 1, (const uint64_t[]){6000}, 1);
+    model_add_stream(model, "b", DECANT_F32, 2, (const uint64_t[]){2, 10}, 2);
+    CHECK_OK(model_render(&dcn_safetensors, model, NULL, &file, &len, &err), &err);
     simdisk_put(disk, "in.safetensors", file, len);
     simdisk_put_text(disk, "out.safetensors", old);
     free(file);
@@ -179,7 +178,6 @@ TEST(convert__copies_nothing_after_a_failed_write)
     for (size_t n = 0; fired; n++) {
         simdisk *disk = simdisk_new();
         decant_model *model = NULL;
-        dcn_layout how = {0};
         uint8_t *file = NULL;
         const char *failed;
         size_t len;
@@ -187,10 +185,10 @@ TEST(convert__copies_nothing_after_a_failed_write)
         gates g;
 
         CHECK_OK(decant_model_create(&model, &err), &err);
-        add_tensor(model, "a", DECANT_U8, 1, (const uint64_t[]){6000}, 1);
-        add_tensor(model, "b", DECANT_U8, 1, (const uint64_t[]){80}, 2);
-        add_tensor(model, "c", DECANT_U8, 1, (const uint64_t[]){6000}, 3);
-        CHECK_OK(st_save(model, &how, &file, &len, &err), &err);
+        model_add_stream(model, "a", DECANT_U8, 1, (const uint64_t[]){6000}, 1);
+        model_add_stream(model, "b", DECANT_U8, 1, (const uint64_t[]){80}, 2);
+        model_add_stream(model, "c", DECANT_U8, 1, (const uint64_t[]){6000}, 3);
+        CHECK_OK(model_render(&dcn_safetensors, model, NULL, &file, &len, &err), &err);
         simdisk_put(disk, "in.safetensors", file, len);
         free(file);
         decant_model_close(&model);

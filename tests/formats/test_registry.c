@@ -1,5 +1,5 @@
 /* Which format a file has, decided by what is in it, and what is said of files that have none. */
-#include "support/safetensors.h"
+#include "support/models.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@ static void writes_header(const decant_model *model, const dcn_layout *how, cons
     uint8_t *file = NULL;
     size_t len, padded = (strlen(wanted) + 7) / 8 * 8;
 
-    CHECK_OK(st_save(model, how, &file, &len, &err), &err);
+    CHECK_OK(model_render(&dcn_safetensors, model, how, &file, &len, &err), &err);
     CHECK_EQ(dcn_le64(file), padded);
     CHECK_BYTES(file + 8, strlen(wanted), wanted, strlen(wanted));
     for (size_t i = strlen(wanted); i < padded; i++)
@@ -57,7 +57,7 @@ static void refuses(const decant_model *model, const dcn_layout *how, decant_sta
     size_t len;
 
     err = (decant_error){0};
-    CHECK_FAILS(st_save(model, how, &file, &len, &err), wanted, &err);
+    CHECK_FAILS(model_render(&dcn_safetensors, model, how, &file, &len, &err), wanted, &err);
     CHECK_HAS(decant_error_text(&err), words);
 }
 
@@ -93,13 +93,13 @@ TEST(safetensors_emit__orders_by_dtype_then_by_the_bytes_of_names)
 {
     decant_model *model = empty();
 
-    add_tensor(model, "b", DECANT_U8, 1, four, 1);
-    add_tensor(model, "z", DECANT_F32, 1, four, 2);
-    add_tensor(model, "\xc3\xa9", DECANT_F32, 0, NULL, 3);
-    add_tensor(model, "zz", DECANT_F32, 1, (uint64_t[]){0}, 4);
-    add_tensor(model, "a", DECANT_U8, 1, four, 5);
-    add_tensor(model, "m", DECANT_U64, 2, (uint64_t[]){1, 2}, 6);
-    add_tensor(model, "", DECANT_BOOL, 1, four, 7);
+    model_add_stream(model, "b", DECANT_U8, 1, four, 1);
+    model_add_stream(model, "z", DECANT_F32, 1, four, 2);
+    model_add_stream(model, "\xc3\xa9", DECANT_F32, 0, NULL, 3);
+    model_add_stream(model, "zz", DECANT_F32, 1, (uint64_t[]){0}, 4);
+    model_add_stream(model, "a", DECANT_U8, 1, four, 5);
+    model_add_stream(model, "m", DECANT_U64, 2, (uint64_t[]){1, 2}, 6);
+    model_add_stream(model, "", DECANT_BOOL, 1, four, 7);
     writes_header(model, &plain,
                   "{\"m\":{\"dtype\":\"U64\",\"shape\":[1,2],\"data_offsets\":[0,16]},"
                   "\"z\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[16,32]},"
@@ -126,7 +126,7 @@ TEST(safetensors_emit__sorts_whatever_the_number_of_tensors)
             char name[16];
 
             snprintf(name, sizeof name, "%u.%u", (unsigned)(test_random(&state) % 50), i);
-            add_tensor(model, name, dtypes[test_random(&state) % 3], 1, (uint64_t[]){test_random(&state) % 4}, i);
+            model_add_stream(model, name, dtypes[test_random(&state) % 3], 1, (uint64_t[]){test_random(&state) % 4}, i);
         }
         CHECK_OK(dcn_safetensors.emit(model, &plain, &plans, &err), &err);
         for (size_t i = 2; i < plans.items[0].count; i++) { /* piece 0 is the header */
@@ -140,8 +140,8 @@ TEST(safetensors_emit__sorts_whatever_the_number_of_tensors)
         dcn_plans_close(&plans);
 
         /* what was written reads as the same model, and writes the same again */
-        CHECK_OK(st_save(model, &plain, &file, &len, &err), &err);
-        CHECK_OK(open_copy(file, len, NULL, false, &again, &err), &err);
+        CHECK_OK(model_render(&dcn_safetensors, model, &plain, &file, &len, &err), &err);
+        CHECK_OK(model_open(NULL, file, len, NULL, false, &again, &err), &err);
         CHECK_EQ(decant_model_count(again), count);
         for (size_t i = 0; i < count; i++) {
             decant_bytes *one = NULL, *two = NULL;
@@ -173,10 +173,10 @@ TEST(safetensors_emit__FW_01_metadata_alone_is_a_file)
     size_t len;
 
     writes_header(model, &plain, "{}");
-    set_text(model, "key", "value");
+    model_set_text(model, "key", "value");
     writes_header(model, &plain, "{\"__metadata__\":{\"key\":\"value\"}}");
-    CHECK_OK(st_save(model, &plain, &file, &len, &err), &err);
-    CHECK_OK(open_copy(file, len, NULL, false, &again, &err), &err);
+    CHECK_OK(model_render(&dcn_safetensors, model, &plain, &file, &len, &err), &err);
+    CHECK_OK(model_open(NULL, file, len, NULL, false, &again, &err), &err);
     CHECK(dcn_model_text(again, "key"));
     free(file);
     decant_model_close(&again);
@@ -188,11 +188,11 @@ TEST(safetensors_emit__FW_02_metadata_is_sorted_by_the_bytes_of_its_keys)
 {
     decant_model *model = empty();
 
-    set_text(model, "b", "\"q\" \\ / \xc3\xa9");
-    set_text(model, "\xc3\xa9", "\n\x01");
-    set_text(model, "", "");
-    set_text(model, "aa", "1");
-    set_text(model, "a", "2");
+    model_set_text(model, "b", "\"q\" \\ / \xc3\xa9");
+    model_set_text(model, "\xc3\xa9", "\n\x01");
+    model_set_text(model, "", "");
+    model_set_text(model, "aa", "1");
+    model_set_text(model, "a", "2");
     writes_header(model, &plain,
                   "{\"__metadata__\":{\"\":\"\",\"a\":\"2\",\"aa\":\"1\",\"b\":\"\\\"q\\\" \\\\ / \xc3\xa9\","
                   "\"\xc3\xa9\":\"\\n\\u0001\"}}");
@@ -211,9 +211,9 @@ TEST(safetensors_emit__FW_02_the_order_of_setting_leaves_no_trace)
             char key[8];
 
             snprintf(key, sizeof key, "k%u", (i * 5 + round) % 16);
-            set_text(model, key, key);
+            model_set_text(model, key, key);
         }
-        CHECK_OK(st_save(model, &plain, &file, &len, &err), &err);
+        CHECK_OK(model_render(&dcn_safetensors, model, &plain, &file, &len, &err), &err);
         if (round == 0) {
             first = file;
             first_len = len;
@@ -239,8 +239,8 @@ TEST(safetensors_emit__keeps_metadata_that_is_there_and_empty)
         dcn_plans plans = {0};
         size_t len;
 
-        CHECK_OK(open_copy(file, 8 + strlen(headers[i]) + 4 * i, NULL, false, &model, &err), &err);
-        CHECK_OK(st_save(model, &plain, &saved, &len, &err), &err);
+        CHECK_OK(model_open(NULL, file, 8 + strlen(headers[i]) + 4 * i, NULL, false, &model, &err), &err);
+        CHECK_OK(model_render(&dcn_safetensors, model, &plain, &saved, &len, &err), &err);
         CHECK_BYTES(saved, len, file, 8 + strlen(headers[i]) + 4 * i);
 
         /* to another format it is worth nothing, and no loss */
@@ -250,8 +250,8 @@ TEST(safetensors_emit__keeps_metadata_that_is_there_and_empty)
         free(saved);
         free(file);
 
-        set_text(model, "k", "v");
-        CHECK_OK(st_save(model, &plain, &saved, &len, &err), &err);
+        model_set_text(model, "k", "v");
+        CHECK_OK(model_render(&dcn_safetensors, model, &plain, &saved, &len, &err), &err);
         CHECK(memcmp(saved + 8, "{\"__metadata__\":{\"k\":\"v\"}", 25) == 0);
         free(saved);
         decant_model_close(&model);
@@ -279,11 +279,11 @@ TEST(safetensors_emit__adds_the_format_that_loaders_want_if_there_is_none)
     decant_model *model = empty();
 
     writes_header(model, &for_loaders, "{\"__metadata__\":{\"format\":\"pt\"}}");
-    set_text(model, "z", "1");
-    set_text(model, "a", "2");
+    model_set_text(model, "z", "1");
+    model_set_text(model, "a", "2");
     writes_header(model, &for_loaders, "{\"__metadata__\":{\"a\":\"2\",\"format\":\"pt\",\"z\":\"1\"}}");
     writes_header(model, &plain, "{\"__metadata__\":{\"a\":\"2\",\"z\":\"1\"}}");
-    set_text(model, "format", "np");
+    model_set_text(model, "format", "np");
     writes_header(model, &for_loaders, "{\"__metadata__\":{\"a\":\"2\",\"format\":\"np\",\"z\":\"1\"}}");
     decant_model_close(&model);
 }
@@ -315,7 +315,7 @@ TEST(safetensors_emit__holds_back_the_front_of_the_file)
     CHECK_EQ(plans.items[0].total, 16);
     dcn_plans_close(&plans);
     plans = (dcn_plans){0};
-    add_tensor(model, "t", DECANT_U8, 1, (uint64_t[]){5000}, 1);
+    model_add_stream(model, "t", DECANT_U8, 1, (uint64_t[]){5000}, 1);
     CHECK_OK(dcn_safetensors.emit(model, &plain, &plans, &err), &err);
     CHECK_EQ(plans.items[0].held, 4096);
     CHECK_EQ(plans.items[0].data, 5000);
@@ -371,7 +371,7 @@ TEST(safetensors_emit__refuses_a_tensor_with_the_name_of_metadata)
 {
     decant_model *model = empty();
 
-    add_tensor(model, "__metadata__", DECANT_U8, 1, four, 1);
+    model_add_stream(model, "__metadata__", DECANT_U8, 1, four, 1);
     refuses(model, &allow_loss, DECANT_LOSS, "tensor '__metadata__': safetensors keeps this name for its metadata");
     decant_model_close(&model);
 }
@@ -391,7 +391,7 @@ TEST(safetensors_emit__refuses_headers_that_readers_refuse)
         CHECK(text);
         memset(text, 'x', len);
         text[len] = '\0';
-        set_text(model, "k", text);
+        model_set_text(model, "k", text);
         free(text);
         if (over) {
             CHECK_FAILS(dcn_safetensors.emit(model, &plain, &plans, &err), DECANT_LIMIT, &err);

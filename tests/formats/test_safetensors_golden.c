@@ -1,5 +1,5 @@
 /* Files of the reference (safetensors 0.8.0), read as its reader reports them and written again byte for byte. */
-#include "support/safetensors.h"
+#include "support/models.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,17 +137,16 @@ static decant_model *model_of(const json_t *spec)
         CHECK_OK(decant_model_add(model, &add, bytes, &err), &err);
         decant_bytes_unref(&bytes);
     }
-    json_object_foreach(metadata, key, value) set_text(model, key, json_string_value(value));
+    json_object_foreach(metadata, key, value) model_set_text(model, key, json_string_value(value));
     return model;
 }
 
 static void check_file(const decant_model *model, const char *file, const uint8_t *wanted, size_t wanted_len)
 {
-    dcn_layout how = {0};
     uint8_t *bytes = NULL;
     size_t len;
 
-    CHECK_OK(st_save(model, &how, &bytes, &len, &err), &err);
+    CHECK_OK(model_render(&dcn_safetensors, model, NULL, &bytes, &len, &err), &err);
     test_check_bytes(__FILE__, __LINE__, file, bytes, len, wanted, wanted_len);
     free(bytes);
 }
@@ -183,7 +182,7 @@ TEST(safetensors_golden__a_file_is_read_as_the_reference_reads_it)
         snprintf(file, sizeof file, "%s.safetensors", names[i]);
         bytes = test_data(file, &len);
         report = report_of(file);
-        CHECK_OK(open_copy(bytes, len, NULL, false, &model, &err), &err);
+        CHECK_OK(model_open(NULL, bytes, len, NULL, false, &model, &err), &err);
         header_len = dcn_le64(bytes);
         CHECK_EQ(header_len, json_integer_value(json_object_get(report, "header_len")));
         CHECK_EQ(decant_model_count(model), json_array_size(json_object_get(report, "tensors")));

@@ -58,7 +58,7 @@ static void refuses_file(const void *file, size_t len, decant_status wanted, con
     decant_model *model = NULL;
 
     err = (decant_error){0};
-    CHECK_FAILS(open_copy(file, len, &dcn_safetensors, false, &model, &err), wanted, &err);
+    CHECK_FAILS(model_open(&dcn_safetensors, file, len, NULL, false, &model, &err), wanted, &err);
     CHECK_HAS(decant_error_text(&err), words);
 }
 
@@ -277,8 +277,8 @@ TEST(safetensors_index__SE_03_SE_04_no_length_is_believed)
         memset(file, ' ', sizeof file);
         file[8] = '{';
         dcn_put_le(file, lengths[i], 8);
-        CHECK(open_copy(file, sizeof file, &dcn_safetensors, false, &model, &err) != DECANT_OK);
-        CHECK(open_copy(file, sizeof file, NULL, false, &model, &err) != DECANT_OK);
+        CHECK(model_open(&dcn_safetensors, file, sizeof file, NULL, false, &model, &err) != DECANT_OK);
+        CHECK(model_open(NULL, file, sizeof file, NULL, false, &model, &err) != DECANT_OK);
     }
     CHECK(test_alloc_peak() < 64 << 10);
 }

@@ -6,8 +6,9 @@
 #include "support/test.h"
 
 /*
- * Opens a copy of these bytes as this format, in memory that ends where they do. The model is closed by the caller.
+ * Opens a copy of these bytes, in memory that ends where they do. The model is closed by the caller.
  *
+ * @param format  NULL: by content
  * @param limits  NULL: the defaults
  */
 decant_status model_open(const dcn_format *format, const void *bytes, size_t len, const dcn_limits *limits,
@@ -23,6 +24,11 @@ decant_model *model_of_spec(const char *name);
 /* Adds a tensor with a copy of these bytes; `scheme` for QFLOAT only. Ends the test if it cannot. */
 void model_add(decant_model *model, const char *name, decant_dtype dtype, size_t rank, const uint64_t *shape,
                const decant_quant *scheme, const void *bytes, size_t len);
+
+/* The same with bytes of the stream of `seed`, as many as it takes. */
+void model_add_stream(decant_model *model, const char *name, decant_dtype dtype, size_t rank, const uint64_t *shape,
+                      uint64_t seed);
+
 void model_set_text(decant_model *model, const char *key, const char *text);
 
 /* All bytes of an entry. Freed by the caller. */
@@ -30,5 +36,11 @@ uint8_t *entry_bytes(const dcn_entry *entry);
 
 /* Ends the test unless both hold the same, in whatever order. */
 void check_same_models(const decant_model *actual, const decant_model *wanted);
+
+/* Ends the test unless the model, written and opened again (leniently, if it must be), is the same and gives the same bytes. */
+void check_comes_back(const dcn_format *format, const decant_model *model, bool lenient);
+
+/* Takes any bytes for a file of this format, leniently if not strictly. What opens must come back; what does not says why. */
+void check_any_file(const dcn_format *format, const void *bytes, size_t len, bool lenient);
 
 #endif

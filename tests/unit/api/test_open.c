@@ -6,7 +6,6 @@
 #include "api/env.h"
 #include "support/alloc.h"
 #include "support/gates.h"
-#include "support/models.h"
 #include "support/safetensors.h"
 #include "support/simdisk.h"
 
@@ -256,7 +255,7 @@ static decant_model *model_of_many(size_t count, int name_len)
     CHECK_OK(decant_model_create(&model, &err), &err);
     for (size_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "%0*zu", name_len, i);
-        add_tensor(model, name, DECANT_U8, 1, shape, i);
+        model_add_stream(model, name, DECANT_U8, 1, shape, i);
     }
     return model;
 }

@@ -5,8 +5,8 @@
 
 #include "api/env.h"
 #include "support/gates.h"
+#include "support/models.h"
 #include "support/recorder.h"
-#include "support/safetensors.h"
 #include "support/simdisk.h"
 
 static const dcn_cut cut = {.slot = 256, .slots = 2, .direct = 100};
@@ -19,20 +19,19 @@ static decant_model *model_of_three(void)
     decant_error err;
 
     CHECK_OK(decant_model_create(&model, &err), &err);
-    add_tensor(model, "one", DECANT_F32, 2, shape, 1);
-    add_tensor(model, "two", DECANT_F32, 2, shape, 2);
-    add_tensor(model, "three", DECANT_F32, 2, shape, 3);
+    model_add_stream(model, "one", DECANT_F32, 2, shape, 1);
+    model_add_stream(model, "two", DECANT_F32, 2, shape, 2);
+    model_add_stream(model, "three", DECANT_F32, 2, shape, 3);
     return model;
 }
 
 /* What it is as a safetensors file. */
 static uint8_t *file_of(const decant_model *model, size_t *len)
 {
-    dcn_layout how = {0};
     uint8_t *bytes = NULL;
     decant_error err;
 
-    CHECK_OK(st_save(model, &how, &bytes, len, &err), &err);
+    CHECK_OK(model_render(&dcn_safetensors, model, NULL, &bytes, len, &err), &err);
     return bytes;
 }
 
