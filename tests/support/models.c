@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "format/burnpack/quant.h"
 #include "render.h"
+#include "sha256.h"
 #include "spec.h"
 
 decant_status model_open(const dcn_format *format, const void *bytes, size_t len, const dcn_limits *limits,
@@ -81,6 +82,18 @@ void model_set_text(decant_model *model, const char *key, const char *text)
     CHECK_OK(decant_model_set(model, key, strlen(key), &value, &err), &err);
 }
 
+uint8_t *entry_bytes(const dcn_entry *entry)
+{
+    uint8_t *bytes = malloc(entry->data.len ? entry->data.len : 1);
+    dcn_fetch fetch = {entry->data.offset, bytes, entry->data.len};
+    decant_error err = {0};
+
+    CHECK(bytes);
+    if (entry->data.len)
+        CHECK_OK(dcn_backing_fetch(entry->data.backing, &fetch, 1, &err), &err);
+    return bytes;
+}
+
 /* --- specs -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t len_of(const json_t *spec, const decant_tensor *tensor)
@@ -113,19 +126,79 @@ decant_model *model_of_spec(const char *name)
     return model;
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------------------------------------------------ */
 
-uint8_t *entry_bytes(const dcn_entry *entry)
+/* The line of read.jsonl about a golden file. */
+static json_t *report_of(const char *file)
 {
-    uint8_t *bytes = malloc(entry->data.len ? entry->data.len : 1);
-    dcn_fetch fetch = {entry->data.offset, bytes, entry->data.len};
-    decant_error err = {0};
+    size_t len;
+    char *lines = (char *)test_data("read.jsonl", &len), *rest = lines, *line;
+    json_t *report = NULL;
 
-    CHECK(bytes);
-    if (entry->data.len)
-        CHECK_OK(dcn_backing_fetch(entry->data.backing, &fetch, 1, &err), &err);
-    return bytes;
+    lines[len - 1] = '\0';
+    while ((line = strtok_r(rest, "\n", &rest))) {
+        const char *about;
+
+        report = json_loads(line, JSON_ALLOW_NUL, NULL);
+        about = json_string_value(json_object_get(report, "file"));
+        if (about && strcmp(about, file) == 0)
+            break;
+        json_decref(report);
+        report = NULL;
+    }
+    free(lines);
+    if (!report)
+        test_fail(__FILE__, __LINE__, "read.jsonl does not know %s", file);
+    return report;
 }
+
+static void check_reported(const dcn_entry *entry, const json_t *wanted, uint64_t data)
+{
+    const json_t *shape = json_object_get(wanted, "shape"), *id = json_object_get(wanted, "param_id");
+    const json_t *dtype = json_object_get(wanted, "dtype"), *quantized = json_object_get(wanted, "quantized_len");
+    const json_t *offsets = json_object_get(wanted, "data_offsets");
+    uint8_t *bytes = entry_bytes(entry);
+    uint64_t len;
+
+    if (json_is_string(dtype))
+        CHECK_TEXT(decant_dtype_name(entry->dtype), json_string_value(dtype));
+    CHECK_EQ(entry->rank, json_array_size(shape));
+    for (size_t i = 0; i < entry->rank; i++)
+        CHECK_EQ(entry->shape[i], json_integer_value(json_array_get(shape, i)));
+    CHECK_EQ(entry->has_id, json_is_string(id));
+    if (entry->has_id)
+        CHECK_EQ(entry->id, strtoull(json_string_value(id), NULL, 10));
+    if (offsets)
+        CHECK_EQ(entry->data.offset, data + (uint64_t)json_integer_value(json_array_get(offsets, 0)));
+    CHECK_EQ(entry->data.len, json_integer_value(json_object_get(wanted, "len")));
+    CHECK_TEXT(sha256_hex(bytes, entry->data.len), json_string_value(json_object_get(wanted, "sha256")));
+    if (json_is_integer(quantized)) {
+        CHECK(dcn_quant_len(dcn_quant_of(entry->extra), entry->shape, entry->rank, &len));
+        CHECK_EQ(len, json_integer_value(quantized));
+    }
+    free(bytes);
+}
+
+void check_read_as_reported(const decant_model *model, const char *file)
+{
+    json_t *report = report_of(file), *tensors = json_object_get(report, "tensors"), *tensor;
+    uint64_t data = 8 + (uint64_t)json_integer_value(json_object_get(report, "header_len")); /* of safetensors */
+    size_t i, at;
+
+    CHECK_EQ(model->count, json_array_size(tensors));
+    CHECK_EQ(model->value_count, json_object_size(json_object_get(report, "metadata")) +
+                                     json_object_size(json_object_get(report, "scalars")));
+    json_array_foreach(tensors, i, tensor)
+    {
+        const json_t *name = json_object_get(tensor, "name");
+
+        CHECK(dcn_model_find(model, json_string_value(name), json_string_length(name), &at));
+        check_reported(&model->entries[at], tensor, data);
+    }
+    json_decref(report);
+}
+
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
 
 static void check_same_entries(const dcn_entry *a, const dcn_entry *w)
 {

@@ -21,6 +21,9 @@ decant_status model_render(const dcn_format *format, const decant_model *model, 
 /* The model from which golden file NAME was written: tests/data/NAME.spec.json. Closed by the caller. */
 decant_model *model_of_spec(const char *name);
 
+/* Ends the test unless the model holds what the reference found in golden file FILE: tests/data/read.jsonl. */
+void check_read_as_reported(const decant_model *model, const char *file);
+
 /* Adds a tensor with a copy of these bytes; `scheme` for QFLOAT only. Ends the test if it cannot. */
 void model_add(decant_model *model, const char *name, decant_dtype dtype, size_t rank, const uint64_t *shape,
                const decant_quant *scheme, const void *bytes, size_t len);
