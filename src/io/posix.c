@@ -320,8 +320,13 @@ static decant_status batch_move(posix_file *f, batch *b, dcn_verb verb, uint64_t
 
         if (moved < 0 && errno == EINTR)
             continue;
-        if (moved < 0)
-            return failed(verb, err);
+        if (moved < 0) {
+            decant_status rc = failed(verb, err);
+
+            if (verb == DCN_DO_READ)
+                dcn_error_offset(err, at); /* what is before it was read */
+            return rc;
+        }
         if (moved == 0 && verb == DCN_DO_READ)
             return too_short(at, at + b->bytes, err);
         if (moved == 0) {

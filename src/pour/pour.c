@@ -25,6 +25,12 @@ typedef struct slot {
     uint8_t *memory;
 } slot;
 
+/* Bytes of a file. */
+typedef struct extent {
+    dcn_source *from;
+    uint64_t at, len;
+} extent;
+
 /* A pour under way. The open slot is [base, end) of the output; it is filled, or will be by what is wanted, up to `at`. */
 typedef struct pouring {
     const dcn_job *job;
@@ -32,6 +38,7 @@ typedef struct pouring {
     dcn_output *out;
     uint64_t at, base, end; /* in the output; base == end: no slot is open */
     uint8_t *dst;           /* of the open slot */
+    extent run;             /* comes next in the output: data that follows one another there as it does in its file */
     slot *slots;
     unsigned current;
     dcn_range *ranges; /* wanted from files for the open slot */
@@ -86,15 +93,15 @@ static decant_status blame(const pouring *p, uint64_t at, decant_side side, deca
     return rc;
 }
 
-/* Of ranges of which one could not be read: that which holds the offset that the error names, else the first in the output. */
-static const uint8_t *failed_range(const dcn_range *ranges, size_t count, const decant_error *err)
+/* Where ranges that could not be read belong: the offset that the error names, else the first of them in the output. */
+static const uint8_t *failed_at(const dcn_range *ranges, size_t count, const decant_error *err)
 {
     const uint8_t *dst = NULL;
 
     for (size_t i = 0; i < count; i++) {
         if (err && err->offset != DECANT_NO_OFFSET && err->offset >= ranges[i].at &&
             err->offset - ranges[i].at < ranges[i].len)
-            return ranges[i].dst;
+            return (uint8_t *)ranges[i].dst + (err->offset - ranges[i].at);
         if (!dst || (uint8_t *)ranges[i].dst < dst)
             dst = ranges[i].dst;
     }
@@ -128,8 +135,7 @@ static decant_status fetch(pouring *p, decant_error *err)
         count = gather(p, i);
         rc = dcn_source_read(p->from[i], p->ranges + i, count, err);
         if (rc)
-            blame(p, p->base + (uint64_t)(failed_range(p->ranges + i, count, err) - p->dst), DECANT_SIDE_INPUT, rc,
-                  err);
+            blame(p, p->base + (uint64_t)(failed_at(p->ranges + i, count, err) - p->dst), DECANT_SIDE_INPUT, rc, err);
     }
     p->wanted = 0;
     return rc;
@@ -275,19 +281,38 @@ static decant_status copy_direct(pouring *p, dcn_source *from, uint64_t at, uint
     return rc;
 }
 
-/* Bytes of a file. What is held back goes through memory whatever its length. */
-static decant_status put_file(pouring *p, const dcn_place *place, uint64_t len, decant_error *err)
+/*
+ * Puts the run where it belongs. The first slot goes through memory: what is held back is in it, and whether the system
+ * copies to a file shows when that is written to.
+ */
+static decant_status put_run(pouring *p, decant_error *err)
 {
-    uint64_t held = p->plan->held, done = 0;
+    extent run = p->run;
+    uint64_t first = p->plan->held > p->job->cut.slot ? p->plan->held : p->job->cut.slot, done = 0;
     decant_status rc;
 
-    if (len >= p->job->cut.direct && p->out->ops->copy) {
-        done = p->at < held ? dcn_min(len, held - p->at) : 0;
-        if ((rc = want(p, place->source, place->at, done, err)) ||
-            (rc = copy_direct(p, place->source, place->at + done, len - done, &done, err)))
+    p->run.len = 0;
+    if (run.len >= p->job->cut.direct && p->out->ops->copy) {
+        done = p->at < first ? dcn_min(run.len, first - p->at) : 0;
+        if ((rc = want(p, run.from, run.at, done, err)) ||
+            (rc = copy_direct(p, run.from, run.at + done, run.len - done, &done, err)))
             return rc;
     }
-    return want(p, place->source, place->at + done, len - done, err);
+    return want(p, run.from, run.at + done, run.len - done, err);
+}
+
+/* Bytes of a file: they make the run longer, or begin the next one. */
+static decant_status put_file(pouring *p, const dcn_place *place, uint64_t len, decant_error *err)
+{
+    decant_status rc;
+
+    if (p->run.len && p->run.from == place->source && p->run.at + p->run.len == place->at) {
+        p->run.len += len;
+        return DECANT_OK;
+    }
+    rc = put_run(p, err);
+    p->run = (extent){place->source, place->at, len};
+    return rc;
 }
 
 static decant_side side_of(const dcn_backing *b)
@@ -348,7 +373,8 @@ static decant_status put_entry(pouring *p, const dcn_entry *entry, decant_error 
             dcn_backing *leaf = dcn_backing_leaf(b, at, &offset, &upto);
 
             len = dcn_min(left, upto - at);
-            rc = put_leaf(p, leaf, offset, len, err);
+            if ((rc = put_run(p, err)) == DECANT_OK)
+                rc = put_leaf(p, leaf, offset, len, err);
         }
         if (rc)
             return rc;
@@ -358,27 +384,37 @@ static decant_status put_entry(pouring *p, const dcn_entry *entry, decant_error 
     return DECANT_OK;
 }
 
+/* Zeros up to `at`, if it is not where the output goes on. */
+static decant_status put_gap(pouring *p, uint64_t at, decant_error *err)
+{
+    decant_status rc;
+
+    if (at == p->at + p->run.len)
+        return DECANT_OK;
+    return (rc = put_run(p, err)) ? rc : put(p, NULL, at - p->at, err);
+}
+
 static decant_status copy(pouring *p, decant_error *err)
 {
     const dcn_plan *plan = p->plan;
+    decant_status rc;
 
     for (size_t i = 0; i < plan->count; i++) {
         const dcn_piece *piece = &plan->pieces[i];
-        decant_status rc = put(p, NULL, piece->at - p->at, err);
 
-        if (rc)
+        if ((rc = put_gap(p, piece->at, err)))
             return rc;
-        if (piece->literal) {
+        if (!piece->literal) {
+            rc = put_entry(p, &plan->model->entries[piece->index], err);
+        } else if ((rc = put_run(p, err)) == DECANT_OK) {
             const dcn_chunk *text = &plan->literals[piece->index];
 
             rc = put(p, text->data, text->len, err);
-        } else {
-            rc = put_entry(p, &plan->model->entries[piece->index], err);
         }
         if (rc)
             return rc;
     }
-    return put(p, NULL, plan->total - p->at, err);
+    return (rc = put_run(p, err)) ? rc : put_gap(p, plan->total, err);
 }
 
 /* Whether to stop is asked once more after the sync, which may be the longest wait: until it has its name a file can go. */
@@ -398,6 +434,7 @@ static decant_status pour_one(pouring *p, const dcn_plan *plan, dcn_output *out,
     p->plan = plan;
     p->out = out;
     p->at = p->base = p->end = 0;
+    p->run = (extent){0};
     if ((rc = copy(p, err)) == DECANT_OK)
         rc = flush(p, err);
     if ((earlier = dcn_crew_wait(p->job->crew, LANE, 0, err)) || (earlier = fetch(p, err)))

@@ -83,8 +83,11 @@ static decant_status sim_read(dcn_file *f, const dcn_range *r, size_t count, dec
     if (i->kind == DCN_KIND_FOLDER)
         return failed(DECANT_DENIED, EISDIR, err);
     for (size_t k = 0; k < count; k++) {
-        if (r[k].len && dcn_outside(r[k].at, r[k].len, size))
-            return decant_error_set(err, DECANT_TRUNCATED, "file is too short");
+        if (r[k].len && dcn_outside(r[k].at, r[k].len, size)) {
+            decant_error_set(err, DECANT_TRUNCATED, "file is too short");
+            dcn_error_offset(err, size);
+            return DECANT_TRUNCATED;
+        }
         if (r[k].len)
             memcpy(r[k].dst, i->data->bytes + r[k].at, r[k].len);
     }

@@ -152,6 +152,22 @@ TEST(beneath__no_call_moves_more_than_the_system_does)
     dcn_dir_close(&dir);
 }
 
+TEST(beneath__a_read_that_fails_says_where)
+{
+    dcn_dir *dir = folder();
+    dcn_file *file = opened(dir, "a", DCN_READ | DCN_WRITE | DCN_CREATE_NEW);
+    uint8_t got[4];
+
+    CHECK_OK(dcn_file_resize(file, 8, &err), &err);
+    syscalls_begin();
+    syscalls_fail("pread", 1, EIO);
+    CHECK_FAILS(dcn_file_read(file, &(dcn_range){3, got, sizeof got}, 1, &err), DECANT_IO, &err);
+    syscalls_end();
+    CHECK_EQ(err.offset, 3);
+    dcn_file_close(&file);
+    dcn_dir_close(&dir);
+}
+
 TEST(beneath__a_write_that_goes_nowhere_fails)
 {
     dcn_dir *dir = folder();

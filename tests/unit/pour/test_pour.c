@@ -1,5 +1,7 @@
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "support/alloc.h"
 #include "support/cargo.h"
 #include "support/gates.h"
@@ -367,6 +369,119 @@ TEST(pour__reads_each_of_several_files_together)
     decant_model_close(&model);
     decant_bytes_unref(&files[0]);
     decant_bytes_unref(&files[1]);
+    simdisk_free(&disk);
+}
+
+/* A model "t0", "t1", ... of tensors of `len` bytes that lie end to end in "in.bin", and a plan that leaves them so. */
+typedef struct neighbours {
+    decant_model *model;
+    dcn_plans plans;
+    dcn_source *source;
+    dcn_crew *crew;
+    uint8_t *content;
+    size_t total;
+} neighbours;
+
+static void neighbours_load(neighbours *n, simdisk *disk, unsigned count, size_t len)
+{
+    decant_bytes *file = NULL;
+    dcn_plan *plan;
+    decant_error err;
+
+    *n = (neighbours){.total = count * len};
+    n->content = malloc(n->total);
+    CHECK(n->content != NULL);
+    test_stream(1, n->content, n->total);
+    simdisk_put(disk, "in.bin", n->content, n->total);
+    CHECK_OK(dcn_source_open(&disk->io, "in.bin", &n->source, &err), &err);
+    CHECK_OK(dcn_bytes_from_source(dcn_source_ref(n->source), &file, &err), &err);
+    CHECK_OK(decant_model_create(&n->model, &err), &err);
+    CHECK_OK(dcn_plans_add(&n->plans, n->model, &plan, &err), &err);
+    for (unsigned i = 0; i < count; i++) {
+        char name[16];
+        uint64_t shape[] = {len};
+        decant_tensor tensor = DECANT_TENSOR_INIT;
+        decant_bytes *part = NULL;
+
+        snprintf(name, sizeof name, "t%u", i);
+        tensor.name = name;
+        tensor.dtype = DECANT_U8;
+        tensor.rank = 1;
+        tensor.shape = shape;
+        CHECK_OK(decant_bytes_slice(file, i * len, len, &part, &err), &err);
+        CHECK_OK(decant_model_add(n->model, &tensor, part, &err), &err);
+        CHECK_OK(dcn_plan_entry(plan, i * len, i, &err), &err);
+        decant_bytes_unref(&part);
+    }
+    dcn_plan_finish(plan, n->total);
+    decant_bytes_unref(&file);
+    CHECK_OK(dcn_crew_inline(&n->crew, &err), &err);
+}
+
+static decant_status neighbours_pour(neighbours *n, dcn_output **output, decant_error *err)
+{
+    decant_status rc = dcn_pour(
+        &(dcn_job){
+            .plans = &n->plans, .outputs = output, .cut = {.slot = 64, .slots = 1, .direct = 128}, .crew = n->crew},
+        err);
+
+    dcn_output_close(output);
+    return rc;
+}
+
+static void neighbours_close(neighbours *n)
+{
+    dcn_crew_close(&n->crew);
+    dcn_source_unref(&n->source);
+    dcn_plans_close(&n->plans);
+    decant_model_close(&n->model);
+    free(n->content);
+}
+
+/* Each is too small to be copied by the system; together they are not. The first slot is what a file is asked with. */
+TEST(pour__joins_what_lies_end_to_end_in_both_files)
+{
+    simdisk *disk = simdisk_new();
+    dcn_dir *dir = NULL;
+    dcn_output *output = NULL;
+    neighbours n;
+    gates g;
+    const uint8_t *got;
+    size_t len;
+    char *name = NULL;
+    decant_error err;
+
+    neighbours_load(&n, disk, 32, 10);
+    CHECK_OK(dcn_io_split(&disk->io, "out.bin", &dir, &name, &err), &err);
+    CHECK_OK(dcn_output_file(&dir, name, false, &output, &err), &err);
+    gates_up(&g, &disk->io);
+    CHECK_OK(neighbours_pour(&n, &output, &err), &err);
+    CHECK_EQ(g.count[DCN_DO_READ], 1);
+    CHECK_EQ(g.count[DCN_DO_WRITE], 1);
+    CHECK_EQ(g.count[DCN_DO_COPY], 320 / 64 - 1);
+    gates_down(&g);
+    got = simdisk_get(disk, "out.bin", &len);
+    CHECK(got != NULL);
+    CHECK_BYTES(got, len, n.content, n.total);
+    dcn_free(&name);
+    neighbours_close(&n);
+    simdisk_free(&disk);
+}
+
+TEST(pour__names_the_tensor_in_the_middle_of_a_run_that_cannot_be_read)
+{
+    simdisk *disk = simdisk_new();
+    uint8_t got[60];
+    dcn_output *output = NULL;
+    neighbours n;
+    decant_error err;
+
+    neighbours_load(&n, disk, 6, 10);
+    CHECK_OK(dcn_output_memory(got, sizeof got, &output, &err), &err);
+    simdisk_put(disk, "in.bin", n.content, 45); /* of 60 bytes */
+    CHECK_FAILS(neighbours_pour(&n, &output, &err), DECANT_TRUNCATED, &err);
+    CHECK_TEXT(err.tensor, "t4");
+    neighbours_close(&n);
     simdisk_free(&disk);
 }
 
