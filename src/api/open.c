@@ -31,7 +31,7 @@ static decant_status open_bytes(decant_bytes *bytes, const char *name, const dec
     return dcn_format_open(&in, format, &limits, own.lenient, out, err);
 }
 
-/* Takes over the source. */
+/* Takes over the source. Offset and length 0: all of it. */
 static decant_status open_source(dcn_source *source, uint64_t offset, uint64_t len, const char *name,
                                  const decant_open_options *options, decant_model **out, decant_error *err)
 {
@@ -48,9 +48,9 @@ static decant_status open_source(dcn_source *source, uint64_t offset, uint64_t l
         dcn_error_found(err, "%llu bytes", (unsigned long long)size);
         goto done;
     }
-    if ((rc = decant_bytes_slice(bytes, offset, len ? len : size - offset, &part, err)))
+    if ((offset || len) && (rc = decant_bytes_slice(bytes, offset, len ? len : size - offset, &part, err)))
         goto done;
-    rc = open_bytes(part, name, options, out, err);
+    rc = open_bytes(part ? part : bytes, name, options, out, err);
 done:
     decant_bytes_unref(&part);
     decant_bytes_unref(&bytes);

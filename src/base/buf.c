@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-uint8_t *dcn_buf_reserve(dcn_buf *buf, size_t len)
+uint8_t *dcn_buf_grow(dcn_buf *buf, size_t len)
 {
     size_t want, cap;
     uint8_t *data;
@@ -28,27 +28,6 @@ uint8_t *dcn_buf_reserve(dcn_buf *buf, size_t len)
     buf->data = data;
     buf->cap = cap;
     return buf->data + buf->len;
-}
-
-void dcn_buf_advance(dcn_buf *buf, size_t len)
-{
-    if (!buf->failed)
-        buf->len += len;
-}
-
-void dcn_buf_put(dcn_buf *buf, const void *data, size_t len)
-{
-    uint8_t *at = dcn_buf_reserve(buf, len);
-
-    if (at && len) {
-        memcpy(at, data, len);
-        buf->len += len;
-    }
-}
-
-void dcn_buf_byte(dcn_buf *buf, uint8_t byte)
-{
-    dcn_buf_put(buf, &byte, 1);
 }
 
 void dcn_buf_fill(dcn_buf *buf, uint8_t byte, size_t count)

@@ -15,7 +15,7 @@ static inline bool dcn_ckd_add(uint64_t *sum, uint64_t a, uint64_t b)
 static inline bool dcn_ckd_mul(uint64_t *product, uint64_t a, uint64_t b)
 {
     *product = a * b;
-    return a != 0 && *product / a != b;
+    return (a | b) >> 32 && a != 0 && *product / a != b; /* most are small: a division takes long */
 }
 
 /* `value` rounded up to a multiple of `align`, which is not 0. */

@@ -57,12 +57,18 @@ static inline uint64_t dcn_be(const void *at, unsigned bytes)
     return value;
 }
 
-static inline void dcn_put_be(void *at, uint64_t value, unsigned bytes)
+static inline void dcn_put_be64(void *at, uint64_t value)
 {
     uint8_t *p = at;
 
-    for (unsigned i = 0; i < bytes; i++)
-        p[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
+    p[0] = (uint8_t)(value >> 56);
+    p[1] = (uint8_t)(value >> 48);
+    p[2] = (uint8_t)(value >> 40);
+    p[3] = (uint8_t)(value >> 32);
+    p[4] = (uint8_t)(value >> 24);
+    p[5] = (uint8_t)(value >> 16);
+    p[6] = (uint8_t)(value >> 8);
+    p[7] = (uint8_t)value;
 }
 
 #endif

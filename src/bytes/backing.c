@@ -28,6 +28,8 @@ static struct dcn_kept *kept_of(dcn_backing *b)
 {
     struct dcn_kept *kept;
 
+    if (!atomic_load_explicit(&b->kept, memory_order_relaxed))
+        return NULL;
     dcn_lock(&b->lock);
     kept = b->kept;
     if (kept)
@@ -86,8 +88,7 @@ void decant_bytes_unref(decant_bytes **bytes)
 
     *bytes = NULL;
     while (b && dcn_refs_down(&b->refs)) {
-        if (b->kept)
-            release_kept(&b->kept->hold);
+        decant_bytes_drop(b);
         dcn_mutex_close(&b->lock);
         b = b->ops->close(b);
     }

@@ -57,9 +57,10 @@ struct decant_bytes {
     const dcn_backing_ops *ops;
     dcn_refs refs;
     uint64_t len;
-    unsigned depth;              /* ropes below it: bounded, so that reading never recurses further */
-    dcn_mutex lock;              /* guards what follows */
-    struct dcn_kept *kept;       /* memory that keep() filled, counted; NULL: none */
+    unsigned depth; /* ropes below it: bounded, so that reading never recurses further */
+    dcn_mutex lock; /* guards what follows */
+    _Atomic(struct dcn_kept *)
+        kept; /* memory that keep() filled, counted; NULL: none, which may be seen without the lock */
     struct dcn_attempt *attempt; /* the keep() that is reading now; NULL: none */
 };
 

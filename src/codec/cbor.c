@@ -508,30 +508,24 @@ unsigned dcn_cbor_head_len(uint64_t value)
     return value < ONE_BYTE ? 1 : value <= UINT8_MAX ? 2 : value <= UINT16_MAX ? 3 : value <= UINT32_MAX ? 5 : 9;
 }
 
-/* An initial byte and `bytes` more. */
+/* An initial byte and 1 to 8 `bytes` more: eight are written, what is behind them is written over. */
 static void put_head(dcn_buf *buf, dcn_cbor_type type, unsigned info, uint64_t value, unsigned bytes)
 {
     uint8_t *at = dcn_buf_reserve(buf, 9);
 
     if (at) {
         at[0] = (uint8_t)(type << 5 | info);
-        dcn_put_be(at + 1, value, bytes);
+        dcn_put_be64(at + 1, value << 8 * (8 - bytes));
         dcn_buf_advance(buf, 1 + bytes);
     }
 }
 
-void dcn_cbor_put(dcn_buf *buf, dcn_cbor_type type, uint64_t value)
+void dcn_cbor_put_long(dcn_buf *buf, dcn_cbor_type type, uint64_t value)
 {
     static const uint8_t info[] = {[1] = ONE_BYTE, [2] = ONE_BYTE + 1, [4] = ONE_BYTE + 2, [8] = EIGHT_BYTES};
     unsigned more = dcn_cbor_head_len(value) - 1;
 
-    put_head(buf, type, more ? info[more] : (unsigned)value, value, more);
-}
-
-void dcn_cbor_put_text(dcn_buf *buf, const char *text, size_t len)
-{
-    dcn_cbor_put(buf, DCN_CBOR_TEXT, len);
-    dcn_buf_put(buf, text, len);
+    put_head(buf, type, info[more], value, more);
 }
 
 void dcn_cbor_put_i64(dcn_buf *buf, int64_t value)
@@ -544,12 +538,12 @@ void dcn_cbor_put_i64(dcn_buf *buf, int64_t value)
 
 void dcn_cbor_put_bool(dcn_buf *buf, bool value)
 {
-    put_head(buf, DCN_CBOR_OTHER, value ? TRUE : FALSE, 0, 0);
+    dcn_cbor_put(buf, DCN_CBOR_OTHER, value ? TRUE : FALSE);
 }
 
 void dcn_cbor_put_null(dcn_buf *buf)
 {
-    put_head(buf, DCN_CBOR_OTHER, NIL, 0, 0);
+    dcn_cbor_put(buf, DCN_CBOR_OTHER, NIL);
 }
 
 void dcn_cbor_put_f64(dcn_buf *buf, uint64_t bits)

@@ -92,8 +92,24 @@ uint64_t dcn_cbor_offset(const dcn_cbor *cbor);
 
 /* --- writing: always the shortest head ---------------------------------------------------------------------------- */
 
-void dcn_cbor_put(dcn_buf *buf, dcn_cbor_type type, uint64_t value); /* a head: an integer, a length or a count */
-void dcn_cbor_put_text(dcn_buf *buf, const char *text, size_t len);
+/* A head of more than one byte: what dcn_cbor_put() calls for large values. */
+void dcn_cbor_put_long(dcn_buf *buf, dcn_cbor_type type, uint64_t value);
+
+/* A head: an integer, a length or a count. */
+static inline void dcn_cbor_put(dcn_buf *buf, dcn_cbor_type type, uint64_t value)
+{
+    if (value < 24)
+        dcn_buf_byte(buf, (uint8_t)((uint64_t)type << 5 | value));
+    else
+        dcn_cbor_put_long(buf, type, value);
+}
+
+static inline void dcn_cbor_put_text(dcn_buf *buf, const char *text, size_t len)
+{
+    dcn_cbor_put(buf, DCN_CBOR_TEXT, len);
+    dcn_buf_put(buf, text, len);
+}
+
 void dcn_cbor_put_i64(dcn_buf *buf, int64_t value);
 void dcn_cbor_put_bool(dcn_buf *buf, bool value);
 void dcn_cbor_put_null(dcn_buf *buf);

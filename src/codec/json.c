@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/endian.h"
 #include "base/text.h"
 
@@ -179,11 +180,8 @@ static size_t plain(const char *at, const char *end)
         /* borrows only reach bytes behind one that is special itself, so the first mark is right */
         uint64_t marks = (word | (word - ONES * ' ') | (quotes - ONES) | (slashes - ONES)) & HIGHS;
 
-        if (marks) {
-            for (; !(marks & 0x80); marks >>= 8)
-                at++;
-            return (size_t)(at - start);
-        }
+        if (marks)
+            return (size_t)(at - start) + dcn_zeros_below(marks) / 8;
     }
     while (at < end && (uint8_t)*at >= ' ' && (uint8_t)*at < 0x80 && *at != '"' && *at != '\\')
         at++;
@@ -212,6 +210,14 @@ static bool string(dcn_json *json, dcn_chunk *out, const char *expected)
     if (!take(json, '"', expected))
         return false;
     text = from = to = json->at;
+    to += plain(text, json->end);
+    if (to < json->end && *to == '"') { /* as most are */
+        *to = '\0';
+        json->at = to + 1;
+        *out = (dcn_chunk){text, (size_t)(to - text)};
+        return true;
+    }
+    to = text;
     for (;;) {
         bool ascii = true;
         char *run = from;

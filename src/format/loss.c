@@ -22,21 +22,19 @@ static void count_one(tally *t, const dcn_entry *entry)
 
 bool dcn_lose_dtypes(const decant_model *model, dcn_has_place *has_place, dcn_plans *plans)
 {
+    tally dtypes[UINT8_MAX + 1] = {{0}};
     bool any = false;
 
-    for (unsigned dtype = 0; dtype < dcn_dtype_count(); dtype++) {
-        tally t = {0};
+    for (size_t i = 0; i < model->count; i++)
+        count_one(&dtypes[model->entries[i].dtype], &model->entries[i]);
+    for (unsigned dtype = 0; dtype <= UINT8_MAX; dtype++) {
+        const tally *t = &dtypes[dtype];
         char what[64];
 
-        if (has_place((decant_dtype)dtype))
-            continue;
-        for (size_t i = 0; i < model->count; i++)
-            if (model->entries[i].dtype == dtype)
-                count_one(&t, &model->entries[i]);
-        if (!t.count)
+        if (!t->count || has_place((decant_dtype)dtype))
             continue;
         snprintf(what, sizeof what, "%s tensor", decant_dtype_name((decant_dtype)dtype));
-        dcn_plans_lose(plans, t.count, what, t.first->name, t.first->name_len);
+        dcn_plans_lose(plans, t->count, what, t->first->name, t->first->name_len);
         any = true;
     }
     return any;

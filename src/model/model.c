@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/sort.h"
 #include "base/text.h"
 
@@ -256,6 +257,8 @@ decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_
     uint64_t hash = hash_entry(model, draft->name, draft->name_len);
     decant_status rc;
 
+    if (model->names.size)
+        dcn_expect(&model->names.slots[hash & (model->names.size - 1)]);
     if ((rc = check_draft(model, draft, hash, err))) {
         dcn_error_tensor(err, draft->name, draft->name_len);
         return rc;

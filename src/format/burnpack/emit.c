@@ -149,7 +149,7 @@ static decant_status make_order(const decant_model *model, order *o, decant_erro
 
 /* --- the metadata ------------------------------------------------------------------------------------------------- */
 
-static void put_key(dcn_buf *buf, const char *key)
+static inline void put_key(dcn_buf *buf, const char *key)
 {
     dcn_cbor_put_text(buf, key, strlen(key));
 }

@@ -206,7 +206,7 @@ TEST(integers__are_put_and_read_in_the_order_they_are_named_for)
     CHECK_BYTES(bytes, 8, "\x08\x07\x06\x05\x04\x03\x02\x01", 8);
     CHECK(dcn_le64(bytes) == UINT64_C(0x0102030405060708) && dcn_le32(bytes) == 0x05060708 &&
           dcn_le16(bytes) == 0x0708);
-    dcn_put_be(bytes, UINT64_C(0x0102030405060708), 8);
+    dcn_put_be64(bytes, UINT64_C(0x0102030405060708));
     CHECK_BYTES(bytes, 8, "\x01\x02\x03\x04\x05\x06\x07\x08", 8);
     CHECK(dcn_be(bytes, 8) == UINT64_C(0x0102030405060708) && dcn_be(bytes, 2) == 0x0102 && dcn_be(bytes, 1) == 1);
     dcn_put_le(bytes, 0xFFFFFFFF, 4);

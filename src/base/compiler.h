@@ -1,0 +1,19 @@
+/* What compilers know how to do and C11 does not say, in one place so that another compiler has one file to change. */
+#ifndef DCN_BASE_COMPILER_H
+#define DCN_BASE_COMPILER_H
+
+#include <stdint.h>
+
+/* How many bits are zero below the lowest one that is set. `word` is not 0. */
+static inline unsigned dcn_zeros_below(uint64_t word)
+{
+    return (unsigned)__builtin_ctzll(word);
+}
+
+/* Memory that is soon read and written: what is done meanwhile need not wait for it. A hint; any address will do. */
+static inline void dcn_expect(const void *at)
+{
+    __builtin_prefetch(at, 1);
+}
+
+#endif
