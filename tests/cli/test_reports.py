@@ -35,7 +35,7 @@ class Read(support.Case):
         for name, whole in self.both([(n, "F32", [10], None) for n in "abc"]):
             for size in [len(whole) - 1, len(whole) - 39]:
                 support.write(self.path(name), whole[:size])
-                self.refused(3, "ls", name, says="tensor 'c': the file has %d bytes, this tensor needs %d" % (size, len(whole)))
+                self.refused(3, "ls", name, says="tensor 'c': the file has %d bytes, this tensor ends at byte %d" % (size, len(whole)))
             for size in [20, 60]:
                 support.write(self.path(name), whole[:size])
                 self.refused(3, "ls", name, says="the file has %d bytes, its " % size)
