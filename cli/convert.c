@@ -110,7 +110,7 @@ static void put_row(const char *label, const char *text)
 
 static void show_plan(const cli *c, const decant_report *report)
 {
-    const char *path, *route, *reason, *text;
+    const char *path, *route, *reason, *text, *program, *why_not;
     char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
     uint64_t bytes;
 
@@ -135,17 +135,18 @@ static void show_plan(const cli *c, const decant_report *report)
         put_row(i ? "" : "loses", text);
     if (!decant_report_loss(report, 0))
         put_row("loses", "nothing");
-    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
-        printf("%s%s", i ? ", " : "opens in  ", text);
-    if (decant_report_reader(report, 0))
-        fputc('\n', stdout);
-    puts("nothing was written");
+    for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
+        put_row(i ? "" : "gains", text);
+    fputs("opens in  ", stdout);
+    for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
+        cli_put_reader(stdout, i, program, why_not);
+    puts("\nnothing was written");
 }
 
 /* What was done, on standard error: it is no answer. */
 static void show_saved(const cli *c, const decant_report *report, double seconds)
 {
-    const char *path, *route, *reason, *text;
+    const char *path, *route, *reason, *text, *program, *why_not;
     char number[CLI_NUMBER], tensors[CLI_NUMBER], took[CLI_NUMBER];
     uint64_t bytes;
 
@@ -157,6 +158,8 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
             (double)peak_memory() / (1 << 20));
     for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
         fprintf(stderr, "  lost     %s\n", text);
+    for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
+        fprintf(stderr, "  gained   %s\n", text);
     if (!c->args.verbose)
         return;
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
@@ -164,23 +167,36 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
         cli_put_text(stderr, path, strlen(path), SIZE_MAX);
         fprintf(stderr, " (%s)\n", reason);
     }
-    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
-        fprintf(stderr, "  %-8s %s\n", "opens in", text);
+    fputs("  opens in ", stderr);
+    for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
+        cli_put_reader(stderr, i, program, why_not);
+    fputc('\n', stderr);
 }
 
 static void put_json_readers(cli_json *j, const decant_report *report)
 {
-    const char *text;
+    const char *program, *why_not;
 
     cli_json_open(j, "opens_in", '[');
-    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
+    for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
+        cli_json_reader(j, program, why_not);
+    cli_json_close(j, ']');
+}
+
+static void put_json_texts(cli_json *j, const char *key, const decant_report *report,
+                           const char *(*get)(const decant_report *report, size_t index))
+{
+    const char *text;
+
+    cli_json_open(j, key, '[');
+    for (size_t i = 0; (text = get(report, i)); i++)
         cli_json_text(j, NULL, text);
     cli_json_close(j, ']');
 }
 
 static void put_json_report(cli_json *j, const char *out, const decant_report *report)
 {
-    const char *path, *route, *reason, *text;
+    const char *path, *route, *reason;
     uint64_t bytes;
 
     cli_json_open(j, "inputs", '[');
@@ -203,10 +219,8 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_bool(j, "durable", decant_report_durable(report));
     put_json_readers(j, report);
     cli_json_close(j, '}');
-    cli_json_open(j, "loses", '[');
-    for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
-        cli_json_text(j, NULL, text);
-    cli_json_close(j, ']');
+    put_json_texts(j, "loses", report, decant_report_loss);
+    put_json_texts(j, "gains", report, decant_report_gain);
     cli_json_bytes(j, "room", decant_report_room(report));
     cli_json_bytes(j, "free", decant_report_free(report));
     cli_json_bytes(j, "memory", decant_report_memory(report));

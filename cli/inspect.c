@@ -128,7 +128,7 @@ static void show_text(const cli *c, const char *path, const decant_model *model)
 {
     summary s = summarise(model);
     char number[CLI_NUMBER];
-    const char *key, *text;
+    const char *key, *text, *program, *why_not;
 
     cli_put_text(stdout, path, strlen(path), SIZE_MAX);
     printf("   %s, %s bytes of data\n", decant_model_format(model), cli_thousands(number, s.bytes));
@@ -137,6 +137,10 @@ static void show_text(const cli *c, const char *path, const decant_model *model)
     show_values(c, model, false);
     for (size_t i = 0; decant_model_note(model, i, &key, &text) == DECANT_OK; i++)
         printf("  %-10s %s\n", key, text);
+    printf("  %-10s ", "opens in");
+    for (size_t i = 0; decant_model_reader(model, i, &program, &why_not); i++)
+        cli_put_reader(stdout, i, program, why_not);
+    fputc('\n', stdout);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
@@ -167,7 +171,7 @@ static void show_json(cli_json *j, const char *path, const decant_model *model)
 {
     summary s = summarise(model);
     struct stat status;
-    const char *key, *text;
+    const char *key, *text, *program, *why_not;
 
     cli_json_text(j, "format", decant_model_format(model));
     if (stat(path, &status) == 0)
@@ -198,6 +202,11 @@ static void show_json(cli_json *j, const char *path, const decant_model *model)
         cli_json_text(j, "text", text);
         cli_json_close(j, '}');
     }
+    cli_json_close(j, ']');
+
+    cli_json_open(j, "opens_in", '[');
+    for (size_t i = 0; decant_model_reader(model, i, &program, &why_not); i++)
+        cli_json_reader(j, program, why_not);
     cli_json_close(j, ']');
 }
 

@@ -97,3 +97,11 @@ void cli_json_shape(cli_json *j, const char *key, const uint64_t *shape, size_t 
         cli_json_count(j, NULL, shape[i]);
     cli_json_close(j, ']');
 }
+
+void cli_json_reader(cli_json *j, const char *program, const char *why_not)
+{
+    cli_json_open(j, NULL, '{');
+    cli_json_text(j, "by", program);
+    cli_json_text(j, "why_not", why_not);
+    cli_json_close(j, '}');
+}

@@ -21,5 +21,6 @@ void cli_json_bytes(cli_json *j, const char *key, uint64_t bytes); /* text, for 
 void cli_json_real(cli_json *j, const char *key, double value);
 void cli_json_bool(cli_json *j, const char *key, bool value);
 void cli_json_shape(cli_json *j, const char *key, const uint64_t *shape, size_t rank);
+void cli_json_reader(cli_json *j, const char *program, const char *why_not); /* of "opens_in" */
 
 #endif

@@ -158,6 +158,13 @@ size_t cli_put_shape(FILE *out, const uint64_t *shape, size_t rank)
     return used;
 }
 
+void cli_put_reader(FILE *out, size_t index, const char *program, const char *why_not)
+{
+    fprintf(out, "%s%s", index == 0 ? "" : why_not ? "; " : ", ", program);
+    if (why_not)
+        fprintf(out, ": %s", why_not);
+}
+
 void cli_put_spaces(FILE *out, size_t count)
 {
     fprintf(out, "%*s", (int)count, "");

@@ -34,6 +34,9 @@ void cli_escape(char *out, size_t size, const char *text);
 /* Prints "[2, 3]". Gives the columns. `out` may be NULL. */
 size_t cli_put_shape(FILE *out, const uint64_t *shape, size_t rank);
 
+/* Prints who opens a file, or why not, as one of a list: "safetensors; transformers: no metadata format = pt". */
+void cli_put_reader(FILE *out, size_t index, const char *program, const char *why_not);
+
 void cli_put_spaces(FILE *out, size_t count);
 
 /* "s", or "" after one. */

@@ -19,7 +19,7 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
 
 static void print_report(const decant_report *report)
 {
-    const char *path, *route, *reason, *text;
+    const char *path, *route, *reason, *text, *program, *why_not;
     uint64_t bytes;
 
     printf("saved %s: %zu tensors, %" PRIu64 " bytes, %s\n", decant_report_path(report), decant_report_tensors(report),
@@ -28,8 +28,10 @@ static void print_report(const decant_report *report)
         printf("%s: %" PRIu64 " bytes, %s (%s)\n", path, bytes, route, reason);
     for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
         printf("lost: %s\n", text);
-    for (size_t i = 0; (text = decant_report_reader(report, i)); i++)
-        printf("opens in: %s\n", text);
+    for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
+        printf("gained: %s\n", text);
+    for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
+        printf("opens in: %s%s%s\n", program, why_not ? ": not, " : "", why_not ? why_not : "");
 }
 
 int main(int argc, char **argv)

@@ -189,6 +189,14 @@ DECANT_API const char *decant_model_format(const decant_model *model);
 DECANT_API DECANT_MUST_CHECK decant_status decant_model_note(const decant_model *model, size_t index, const char **key,
                                                              const char **text);
 
+/**
+ * Who can open the file: a program, and why it does not open this one, NULL where it does: "transformers" and "no metadata
+ * format = pt".
+ *
+ * @return 0 past the last, and for a model that was not opened from a file
+ */
+DECANT_API int decant_model_reader(const decant_model *model, size_t index, const char **program, const char **why_not);
+
 /** Close a model and set the pointer to NULL. Bytes handed out live on. Accepts a pointer to NULL. */
 DECANT_API void decant_model_close(decant_model **model);
 

@@ -123,8 +123,11 @@ DECANT_API int         decant_report_published(const decant_report *report); /* 
 DECANT_API int         decant_report_durable(const decant_report *report);   /* and survives power loss */
 /** What is lost ("3 param ids"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
-/** Who can open the output, and what is missing where something is; "Burn" or "transformers: no metadata format=pt". */
-DECANT_API const char *decant_report_reader(const decant_report *report, size_t index);
+/** What the output gets that the model does not have ("metadata format = pt"), index from 0. NULL past the last. */
+DECANT_API const char *decant_report_gain(const decant_report *report, size_t index);
+/** Who can open the output, as decant_model_reader(); 0 past the last. */
+DECANT_API int decant_report_reader(const decant_report *report, size_t index, const char **program,
+                                    const char **why_not);
 /** Per source: path, bytes read from it, route ("copy") and why nothing better; 0 past the last. */
 DECANT_API int  decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
                                      const char **route, const char **reason);

@@ -140,6 +140,11 @@ const char *decant_model_format(const decant_model *model)
     return model->format;
 }
 
+int decant_model_reader(const decant_model *model, size_t index, const char **program, const char **why_not)
+{
+    return dcn_openers_get(&model->openers, index, program, why_not);
+}
+
 decant_status decant_model_note(const decant_model *model, size_t index, const char **key, const char **text)
 {
     if (index >= model->note_count)

@@ -19,8 +19,9 @@ struct decant_report {
     bool published, durable;
     dcn_loss losses[DCN_LOSSES];
     size_t loss_count;
-    dcn_opener openers[DCN_OPENERS];
-    size_t opener_count;
+    const char *gains[DCN_GAINS];
+    size_t gain_count;
+    dcn_openers openers;
     line *lines; /* one a source */
     size_t line_count;
 };
@@ -35,8 +36,9 @@ static void count_plans(decant_report *r, const dcn_plans *plans)
     }
     memcpy(r->losses, plans->losses, sizeof r->losses);
     r->loss_count = plans->loss_count;
-    memcpy(r->openers, plans->openers, sizeof r->openers);
-    r->opener_count = plans->opener_count;
+    memcpy(r->gains, plans->gains, sizeof r->gains);
+    r->gain_count = plans->gain_count;
+    r->openers = plans->openers;
 }
 
 static const char *copy_text(decant_report *r, const char *text)
@@ -140,9 +142,14 @@ const char *decant_report_loss(const decant_report *report, size_t index)
     return index < report->loss_count ? report->losses[index].text : NULL;
 }
 
-const char *decant_report_reader(const decant_report *report, size_t index)
+const char *decant_report_gain(const decant_report *report, size_t index)
 {
-    return index < report->opener_count ? report->openers[index].text : NULL;
+    return index < report->gain_count ? report->gains[index] : NULL;
+}
+
+int decant_report_reader(const decant_report *report, size_t index, const char **program, const char **why_not)
+{
+    return dcn_openers_get(&report->openers, index, program, why_not);
 }
 
 int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,

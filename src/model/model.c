@@ -550,3 +550,19 @@ decant_status dcn_model_note(decant_model *model, const char *key, decant_error 
     notes[model->note_count++] = note;
     return DECANT_OK;
 }
+
+void dcn_openers_add(dcn_openers *openers, const char *by, const char *why_not)
+{
+    assert(openers->count < sizeof openers->items / sizeof *openers->items);
+    openers->items[openers->count].by = by;
+    openers->items[openers->count++].why_not = why_not;
+}
+
+bool dcn_openers_get(const dcn_openers *openers, size_t index, const char **by, const char **why_not)
+{
+    if (index >= openers->count)
+        return false;
+    *by = openers->items[index].by;
+    *why_not = openers->items[index].why_not;
+    return true;
+}

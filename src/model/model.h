@@ -47,6 +47,15 @@ typedef struct dcn_note {
     const char *key, *text;
 } dcn_note;
 
+/* Who can open a file, in the order in which people are told. Texts are literals. */
+typedef struct dcn_openers {
+    struct {
+        const char *by;      /* a program */
+        const char *why_not; /* it does not open it as it is; NULL: it does */
+    } items[4];
+    size_t count;
+} dcn_openers;
+
 /* Finds indices by hash: open addressing in at most 12 bytes an item. {0} is empty. */
 typedef struct dcn_names {
     uint32_t *slots; /* 0: free; else an index + 1 in the bits that count slots, the hash's in the others */
@@ -64,10 +73,11 @@ struct decant_model {
     dcn_names keys; /* of the values */
     dcn_note *notes;
     size_t note_count;
-    dcn_extra *extra;   /* of the model */
-    const char *format; /* it was opened from; NULL: built by hand */
-    const char *path;   /* it was opened from, for messages; NULL */
-    uint64_t file_size; /* bytes of the file it was opened from */
+    dcn_openers openers; /* of the file it was opened from */
+    dcn_extra *extra;    /* of the model */
+    const char *format;  /* it was opened from; NULL: built by hand */
+    const char *path;    /* it was opened from, for messages; NULL */
+    uint64_t file_size;  /* bytes of the file it was opened from */
 };
 
 /* What a file may make decant allocate or walk. Hard errors name the limit. */
@@ -137,5 +147,11 @@ const dcn_value *dcn_model_text(const decant_model *model, const char *key);
 /* Adds something to tell people; copied, sanitised. */
 decant_status dcn_model_note(decant_model *model, const char *key, decant_error *err, const char *format, ...)
     DECANT_PRINTF(4, 5);
+
+/* Adds a program that opens the file, or that does not because of `why_not`. */
+void dcn_openers_add(dcn_openers *openers, const char *by, const char *why_not);
+
+/* The one at `index`; false past the last. */
+bool dcn_openers_get(const dcn_openers *openers, size_t index, const char **by, const char **why_not);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,7 +105,7 @@ void dcn_plan_finish(dcn_plan *plan, uint64_t total)
     plan->total = total;
 }
 
-/* --- what is lost, and who opens it ------------------------------------------------------------------------------ */
+/* --- what is lost and gained ------------------------------------------------------------------------------------- */
 
 void dcn_plans_lose(dcn_plans *plans, uint64_t count, const char *what, const char *name, size_t name_len)
 {
@@ -154,15 +153,10 @@ done:
     return rc;
 }
 
-void dcn_plans_opener(dcn_plans *plans, const char *format, ...)
+void dcn_plans_gain(dcn_plans *plans, const char *what)
 {
-    dcn_opener *opener = &plans->openers[plans->opener_count++];
-    va_list args;
-
-    assert(plans->opener_count <= DCN_OPENERS);
-    va_start(args, format);
-    vsnprintf(opener->text, sizeof opener->text, format, args);
-    va_end(args);
+    assert(plans->gain_count < DCN_GAINS);
+    plans->gains[plans->gain_count++] = what;
 }
 
 /* --- what must hold of every model ------------------------------------------------------------------------------- */

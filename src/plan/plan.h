@@ -34,12 +34,7 @@ typedef struct dcn_loss {
     size_t brief;   /* bytes of it that say how many of what */
 } dcn_loss;
 
-/* Who can open the output. */
-typedef struct dcn_opener {
-    char text[160]; /* "Burn", or "Burn: not before its limit of 500 GiB is raised" */
-} dcn_opener;
-
-enum { DCN_LOSSES = 32, DCN_OPENERS = 4 };
+enum { DCN_LOSSES = 32, DCN_GAINS = 4 };
 
 /* What emit makes: the outputs of one save in the order of their publication (one, until sharded sets come). */
 typedef struct dcn_plans {
@@ -47,8 +42,9 @@ typedef struct dcn_plans {
     size_t count;
     dcn_loss losses[DCN_LOSSES];
     size_t loss_count;
-    dcn_opener openers[DCN_OPENERS];
-    size_t opener_count;
+    const char *gains[DCN_GAINS]; /* what the output has and the model does not; literals */
+    size_t gain_count;
+    dcn_openers openers; /* of each output */
 } dcn_plans;
 
 /* How a format lays its output out. */
@@ -82,8 +78,8 @@ void dcn_plans_lose(dcn_plans *plans, uint64_t count, const char *what, const ch
 /* DECANT_LOSS, naming all of them, unless there is none or `allow` has DECANT_ALLOW_LOSS. */
 decant_status dcn_plans_check_losses(const dcn_plans *plans, const char *format, unsigned allow, decant_error *err);
 
-/* Notes who can open the output. */
-void dcn_plans_opener(dcn_plans *plans, const char *format, ...) DECANT_PRINTF(2, 3);
+/* Notes something that the output gets: "metadata format = pt". */
+void dcn_plans_gain(dcn_plans *plans, const char *what);
 
 /*
  * What must hold of every model before any format plans it: each entry's length is what its dtype and shape need (types

@@ -49,7 +49,7 @@ class Inspect(support.Case):
         self.assertTrue(out.startswith("m.safetensors   safetensors, 400,016 bytes of data\n"), out)
         self.assertIn("  tensors    3, 2 F32, 1 I64; largest big [100, 1000], 400 kB\n", out)
         self.assertIn("  metadata   format = pt\n             note = two\\x0alines\n", out)
-        self.assertIn("  opens in   ", out)
+        self.assertIn("  opens in   safetensors, transformers\n", out)
 
     def test_one_dtype_is_said_shortly(self):
         self.model("m.safetensors", [("a", "BF16", [2], None), ("b", "BF16", [3], None)])
@@ -82,6 +82,7 @@ class Inspect(support.Case):
         self.assertEqual(shown["size"], str(len(self.read("m.safetensors"))))
         self.assertEqual([(v["key"], v["type"], v["value"]) for v in shown["values"]],
                          [("format", "text", "pt"), ("q", "text", "\"\\\n\x7f")])
+        self.assertEqual(shown["opens_in"], [{"by": "safetensors", "why_not": None}, {"by": "transformers", "why_not": None}])
 
 
 class Diff(support.Case):

@@ -84,7 +84,21 @@ class Convert(support.Case):
         self.assertEqual((document["output"]["file"], document["output"]["tensor_count"]), ("m.bpk", 3))
         self.assertEqual((document["output"]["published"], document["output"]["durable"]), (True, True))
         self.assertEqual([i["route"] for i in document["inputs"]], ["copy"])
-        self.assertEqual(document["loses"], [])
+        self.assertEqual((document["loses"], document["gains"]), ([], []))
+        self.assertEqual(document["output"]["opens_in"], [{"by": "Burn", "why_not": None}])
+
+    def test_what_is_added_for_loaders_is_said(self):
+        self.model()
+        self.works("convert", "m.safetensors", "-o", "m.bpk")
+        self.assertIn("\ngains     metadata format = pt\nopens in  safetensors, transformers\n",
+                      self.works("plan", "m.bpk", "-o", "new.safetensors").out)
+        self.assertIn("\n  gained   metadata format = pt\n", self.works("convert", "m.bpk", "-o", "new.safetensors").err)
+        document = self.works("plan", "--json", "m.bpk", "-o", "other.safetensors").document
+        self.assertEqual(document["gains"], ["metadata format = pt"])
+        document = self.works("plan", "--json", "m.safetensors", "-o", "other.safetensors").document
+        self.assertEqual(document["gains"], [])
+        self.assertEqual(document["output"]["opens_in"], [{"by": "safetensors", "why_not": None},
+                                                          {"by": "transformers", "why_not": "no metadata format = pt"}])
 
     def test_it_works_in_every_locale(self):
         self.model("m.safetensors", [("é", "F32", [1], struct.pack("<f", 0.5))])

@@ -380,7 +380,7 @@ TEST(ranges__may_leave_gaps_and_start_anywhere)
           "'b' a3 'dtype' 'U8' 'shape' 8102 'data_offsets' 820507",
           7, false);
     CHECK_TEXT(note("layout"), "data aligned to 1, 4 bytes of gaps");
-    CHECK_TEXT(note("opens in"), "Burn");
+    CHECK_TEXT(openers_text(&model->openers), "Burn");
     close_model();
     takes(ALONE(W), 16, false);
     CHECK_TEXT(note("layout"), "data aligned to 256, no gaps");

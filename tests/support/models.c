@@ -126,6 +126,19 @@ decant_model *model_of_spec(const char *name)
     return model;
 }
 
+const char *openers_text(const dcn_openers *openers)
+{
+    static char text[256];
+    const char *by, *why_not;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; dcn_openers_get(openers, i, &by, &why_not); i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s%s", i ? "; " : "", by, why_not ? ": " : "",
+                                 why_not ? why_not : "");
+    return text;
+}
+
 /* --- reports ------------------------------------------------------------------------------------------------------ */
 
 /* The line of read.jsonl about a golden file. */

@@ -34,6 +34,9 @@ void model_add_stream(decant_model *model, const char *name, decant_dtype dtype,
 
 void model_set_text(decant_model *model, const char *key, const char *text);
 
+/* Who opens a file: "safetensors; transformers: no metadata format = pt". Lent until the next call. */
+const char *openers_text(const dcn_openers *openers);
+
 /* All bytes of an entry. Freed by the caller. */
 uint8_t *entry_bytes(const dcn_entry *entry);
 

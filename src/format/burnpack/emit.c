@@ -20,13 +20,13 @@ static const struct {
     uint64_t most;
     const char *before, *after; /* around the number that passes it */
     const char *otherwise;      /* what changes it */
-    const char *opener;         /* what is said of a file that passes it */
+    const char *why_not;        /* Burn does not open a file that passes it */
 } limits[] = {
-    {104857600, "", " bytes of metadata", "", "Burn: no more than 100 MiB of metadata"},
-    {100000, "", " tensors", "", "Burn: no more than 100,000 tensors"},
+    {104857600, "", " bytes of metadata", "", "no more than 100 MiB of metadata"},
+    {100000, "", " tensors", "", "no more than 100,000 tensors"},
     {10737418240, "a tensor of ", " bytes", " unless told otherwise",
-     "Burn: not before its limit of 10 GiB a tensor is raised"},
-    {536870912000, "", " bytes", " unless told otherwise", "Burn: not before its limit of 500 GiB is raised"},
+     "not before its limit of 10 GiB a tensor is raised"},
+    {536870912000, "", " bytes", " unless told otherwise", "not before its limit of 500 GiB is raised"},
 };
 
 enum { NO_LIMIT = sizeof limits / sizeof *limits };
@@ -43,12 +43,12 @@ static size_t past_limit(const dcn_bpk_sizes *sizes, uint64_t *found)
     return i;
 }
 
-const char *dcn_bpk_opener(const dcn_bpk_sizes *sizes)
+void dcn_bpk_openers(const dcn_bpk_sizes *sizes, dcn_openers *out)
 {
     uint64_t found;
     size_t i = past_limit(sizes, &found);
 
-    return i < NO_LIMIT ? limits[i].opener : "Burn";
+    dcn_openers_add(out, "Burn", i < NO_LIMIT ? limits[i].why_not : NULL);
 }
 
 /* "1,234,567" */
@@ -409,7 +409,7 @@ decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn
             goto done;
     dcn_plan_finish(plan, sizes.total);
     plan->held = dcn_min(HELD, sizes.total);
-    dcn_plans_opener(out, "%s", dcn_bpk_opener(&sizes));
+    dcn_bpk_openers(&sizes, &out->openers);
 done:
     dcn_buf_close(&header);
     dcn_free(&o.values);

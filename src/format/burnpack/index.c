@@ -763,7 +763,8 @@ static decant_status add_notes(header *h)
         (rc = note_odd(h, h->odd.after_metadata, "byte after the metadata", "bytes after the metadata")) ||
         (rc = note_odd(h, h->odd.after_data, "byte after the data", "bytes after the data")))
         return rc;
-    return dcn_model_note(h->model, "opens in", h->err, "%s", dcn_bpk_opener(&sizes));
+    dcn_bpk_openers(&sizes, &h->model->openers);
+    return DECANT_OK;
 }
 
 /* --- the format --------------------------------------------------------------------------------------------------- */

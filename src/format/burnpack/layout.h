@@ -67,10 +67,10 @@ typedef struct dcn_bpk_sizes {
 } dcn_bpk_sizes;
 
 /*
- * "Burn", or what keeps it from opening the file. The last two limits are defaults since 0.23.0-pre.1, which a program that
+ * Burn, and what keeps it from opening the file. The last two limits are defaults since 0.23.0-pre.1, which a program that
  * loads the file can raise; 0.22.1 opens 100 GiB a file.
  */
-const char *dcn_bpk_opener(const dcn_bpk_sizes *sizes);
+void dcn_bpk_openers(const dcn_bpk_sizes *sizes, dcn_openers *out);
 
 decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
 

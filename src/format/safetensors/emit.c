@@ -217,26 +217,15 @@ static decant_status build_header(const decant_model *model, const dcn_entry *co
 
 /* --- the plan ---------------------------------------------------------------------------------------------------- */
 
-static decant_status check_readers(const decant_model *model, uint64_t header, bool add_format, const dcn_layout *how,
-                                   dcn_plans *plans, decant_error *err)
+static decant_status check_readers(uint64_t header, const dcn_layout *how, decant_error *err)
 {
-    bool small = header <= DCN_ST_HEADER_MAX;
-
-    if (!small && !(how->allow & DECANT_ALLOW_LIMITS)) {
-        decant_error_set(err, DECANT_LIMIT, "a header of %" PRIu64 " bytes, but readers open at most %d", header,
-                         DCN_ST_HEADER_MAX);
-        dcn_error_hint(err, "choose another format, or --allow limits");
-        dcn_error_side(err, DECANT_SIDE_OUTPUT);
-        return DECANT_LIMIT;
-    }
-    if (!small) {
-        dcn_plans_opener(plans, "safetensors: no header of more than %d bytes", DCN_ST_HEADER_MAX);
+    if (header <= DCN_ST_HEADER_MAX || how->allow & DECANT_ALLOW_LIMITS)
         return DECANT_OK;
-    }
-    dcn_plans_opener(plans, "safetensors");
-    dcn_plans_opener(plans, add_format || dcn_st_for_loaders(model) ? "transformers"
-                                                                    : "transformers: no metadata format = pt");
-    return DECANT_OK;
+    decant_error_set(err, DECANT_LIMIT, "a header of %" PRIu64 " bytes, but readers open at most %d", header,
+                     DCN_ST_HEADER_MAX);
+    dcn_error_hint(err, "choose another format, or --allow limits");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_LIMIT;
 }
 
 /* Byte for byte what safetensors 0.8.0 writes: by dtype, the widest first, then by the bytes of the names. */
@@ -256,10 +245,12 @@ decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_
         goto done;
     }
     if ((rc = build_header(model, tensors, add_format, &header, &at, &end, err)) ||
-        (rc = check_readers(model, at - DCN_ST_PREFIX, add_format, how, out, err)) ||
-        (rc = dcn_plans_add(out, model, &plan, err)) || (rc = dcn_plan_reserve(plan, model->count + 1, err)) ||
-        (rc = dcn_plan_literal(plan, 0, &header, err)))
+        (rc = check_readers(at - DCN_ST_PREFIX, how, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
+        (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
         goto done;
+    if (add_format)
+        dcn_plans_gain(out, "metadata format = pt");
+    dcn_st_openers(at - DCN_ST_PREFIX, add_format || dcn_st_for_loaders(model), &out->openers);
     for (size_t i = 0; i < model->count; i++) {
         if ((rc = dcn_plan_entry(plan, at, (size_t)(tensors[i] - model->entries), err)))
             goto done;

@@ -365,6 +365,16 @@ bool dcn_st_for_loaders(const decant_model *model)
     return false;
 }
 
+void dcn_st_openers(uint64_t header_len, bool for_loaders, dcn_openers *out)
+{
+    if (header_len > DCN_ST_HEADER_MAX) {
+        dcn_openers_add(out, "safetensors", "no header of more than 100,000,000 bytes");
+        return;
+    }
+    dcn_openers_add(out, "safetensors", NULL);
+    dcn_openers_add(out, "transformers", for_loaders ? NULL : "no metadata format = pt");
+}
+
 static decant_status add_notes(header *h)
 {
     uint64_t offsets = 0;
@@ -381,11 +391,8 @@ static decant_status add_notes(header *h)
         (rc = note_odd(h, h->odd.shared, "tensor", " on the data of another")) ||
         (rc = note_odd(h, h->odd.trailing, "byte", " after the data")))
         return rc;
-    if (h->data - DCN_ST_PREFIX > DCN_ST_HEADER_MAX)
-        return dcn_model_note(h->model, "opens in", h->err, "safetensors: no header of more than %d bytes",
-                              DCN_ST_HEADER_MAX);
-    return dcn_model_note(h->model, "opens in", h->err, "safetensors%s",
-                          dcn_st_for_loaders(h->model) ? ", transformers" : "; transformers: no metadata format = pt");
+    dcn_st_openers(h->data - DCN_ST_PREFIX, dcn_st_for_loaders(h->model), &h->model->openers);
+    return DECANT_OK;
 }
 
 /* --- the format -------------------------------------------------------------------------------------------------- */

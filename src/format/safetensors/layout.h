@@ -40,4 +40,7 @@ decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_
 /* Whether the metadata says what transformers wants to read. */
 bool dcn_st_for_loaders(const decant_model *model);
 
+/* Who opens a file with a header of so many bytes, which is `for_loaders` or not. */
+void dcn_st_openers(uint64_t header_len, bool for_loaders, dcn_openers *out);
+
 #endif

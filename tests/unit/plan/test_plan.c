@@ -212,15 +212,15 @@ TEST(losses__are_never_let_through_for_want_of_memory)
     test_alloc_disarm();
 }
 
-TEST(openers__are_noted_as_they_come)
+TEST(gains__are_noted_as_they_come)
 {
     dcn_plans plans = {0};
 
-    dcn_plans_opener(&plans, "Burn: not before its limit of %d GiB is raised", 500);
-    dcn_plans_opener(&plans, "decant");
-    CHECK_EQ(plans.opener_count, 2);
-    CHECK_TEXT(plans.openers[0].text, "Burn: not before its limit of 500 GiB is raised");
-    CHECK_TEXT(plans.openers[1].text, "decant");
+    dcn_plans_gain(&plans, "metadata format = pt");
+    dcn_plans_gain(&plans, "more");
+    CHECK_EQ(plans.gain_count, 2);
+    CHECK_TEXT(plans.gains[0], "metadata format = pt");
+    CHECK_TEXT(plans.gains[1], "more");
 }
 
 /* --- what must hold of every model ------------------------------------------------------------------------------- */
