@@ -28,6 +28,7 @@ typedef struct dcn_facts {
     uint64_t links;
     uint32_t mode; /* permission bits */
     uint32_t uid, gid;
+    bool ours; /* this user owns it, or may do what its owner may */
     dcn_kind kind;
 } dcn_facts;
 

@@ -199,6 +199,11 @@ static int64_t ns_of(int64_t seconds, long ns)
     return seconds * 1000000000 + ns;
 }
 
+static bool is_ours(uid_t uid)
+{
+    return uid == geteuid() || geteuid() == 0;
+}
+
 /* Of the open file itself if `name` is empty. */
 static int look(int fd, const char *name, dcn_facts *out)
 {
@@ -218,6 +223,7 @@ static int look(int fd, const char *name, dcn_facts *out)
         .mode = x.stx_mode & 07777,
         .uid = x.stx_uid,
         .gid = x.stx_gid,
+        .ours = is_ours(x.stx_uid),
         .kind = kind_of(x.stx_mode),
     };
 #else
@@ -235,7 +241,8 @@ static int look(int fd, const char *name, dcn_facts *out)
         .mtime = ns_of(s.st_mtim.tv_sec, s.st_mtim.tv_nsec),
 #endif
         .size = (uint64_t)s.st_size, .blocks = (uint64_t)s.st_blocks * 512, .links = (uint64_t)s.st_nlink,
-        .mode = s.st_mode & 07777, .uid = s.st_uid, .gid = s.st_gid, .kind = kind_of(s.st_mode),
+        .mode = s.st_mode & 07777, .uid = s.st_uid, .gid = s.st_gid, .ours = is_ours(s.st_uid),
+        .kind = kind_of(s.st_mode),
     };
 #endif
     return 0;

@@ -6,7 +6,10 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 
-enum { NAME_MOST = 255 }; /* bytes of a file's name */
+enum {
+    NAME_MOST = 255, /* bytes of a file's name */
+    STICKY = 01000   /* of a folder's mode */
+};
 
 /* The route of a source, made if there is none yet. Neighbours come from one source: the last one found is asked first. */
 static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, decant_error *err)
@@ -94,16 +97,27 @@ static decant_status check_name(const dcn_routes *routes, const dcn_facts *old, 
     return dcn_output_exists(err);
 }
 
-/* The folder can be written at all. Mode bits count, also for root; the rest shows when the scratch file is made. */
-static decant_status check_folder(dcn_dir *dir, decant_error *err)
+/*
+ * The folder can be written at all. Mode bits count, also for root; the rest shows when the scratch file is made. Where a
+ * folder is sticky, as /tmp is, who owns neither it nor the file would be refused at the rename, after all the work.
+ *
+ * @param old  is to be replaced; NULL: nothing is
+ */
+static decant_status check_folder(dcn_dir *dir, const dcn_facts *old, decant_error *err)
 {
     dcn_facts facts;
     decant_status rc = dcn_dir_stat(dir, ".", &facts, err);
 
-    if (rc || facts.mode & 0222)
+    if (rc)
         return rc;
-    rc = decant_error_set(err, DECANT_DENIED, "the folder is read-only");
-    dcn_error_hint(err, "allow writing to it (chmod u+w), or name another folder");
+    if (!(facts.mode & 0222)) {
+        rc = decant_error_set(err, DECANT_DENIED, "the folder is read-only");
+        dcn_error_hint(err, "allow writing to it (chmod u+w), or name another folder");
+    } else if (old && facts.mode & STICKY && !facts.ours && !old->ours) {
+        rc =
+            decant_error_set(err, DECANT_DENIED, "the file is another user's, who alone may replace it in this folder");
+        dcn_error_hint(err, "choose another name or folder");
+    }
     return rc;
 }
 
@@ -156,6 +170,7 @@ decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char
 {
     dcn_facts old;
     dcn_space space;
+    bool replaces;
     decant_status rc;
 
     if (strlen(name) > NAME_MOST) {
@@ -166,11 +181,12 @@ decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char
         goto done;
     }
     rc = dcn_dir_stat(dir, name, &old, err);
-    if (rc == DECANT_OK)
+    replaces = rc == DECANT_OK;
+    if (replaces)
         rc = check_name(routes, &old, replace, err);
     else if (rc == DECANT_NOT_FOUND)
         rc = DECANT_OK;
-    if (rc || (rc = check_folder(dir, err)) || (rc = ask_space(dir, &space, err)) ||
+    if (rc || (rc = check_folder(dir, replaces ? &old : NULL, err)) || (rc = ask_space(dir, &space, err)) ||
         (rc = check_limit(&space, total, err)))
         goto done;
     rc = check_room(routes, dir, &space, total, err);

@@ -167,6 +167,18 @@ class Refusing(Place):
         self.refused(4, "convert", "m.safetensors", "-o", "closed/m.bpk", says="closed/m.bpk: ", **nobody)
         self.refused(4, "plan", "m.safetensors", "-o", "closed/m.bpk", **nobody)
 
+    @unittest.skipUnless(IS_ROOT, "a file of another user's takes root")
+    def test_another_users_file_in_a_folder_where_only_he_may_replace_it(self):
+        support.write(self.path("theirs.bpk"), b"theirs")
+        nobody = self.as_nobody()
+        os.chmod(self.folder, 0o1777)
+        for command in ["convert", "plan"]:
+            self.refused(4, command, "-f", "m.safetensors", "-o", "theirs.bpk", says="theirs.bpk: the file is another user's",
+                         **nobody)
+        self.works("convert", "m.safetensors", "-o", "own.bpk", **nobody)
+        self.works("convert", "-f", "m.safetensors", "-o", "own.bpk", **nobody)
+        self.works("convert", "-f", "m.safetensors", "-o", "own.bpk")
+
     def test_an_input_that_cannot_be_read(self):
         os.chmod(self.path("m.safetensors"), 0)
         self.refused(3, "convert", "m.safetensors", "-o", "x.bpk", says="m.safetensors: ", **self.as_nobody())

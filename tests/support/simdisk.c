@@ -182,6 +182,7 @@ static void facts_of(const simdisk *disk, size_t number, dcn_facts *out)
         .mode = i->now.mode,
         .uid = i->now.uid,
         .gid = i->now.gid,
+        .ours = i->now.uid == SIM_USER,
         .kind = i->kind,
     };
 }
@@ -341,9 +342,10 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
 static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, decant_error *err)
 {
     name *found = sim_names_find(&folder_of(d)->now, text);
+    bool is_tmp = disk_of(d->io)->is_tmp;
 
     if (strcmp(text, ".") == 0)
-        *out = (dcn_facts){.kind = DCN_KIND_FOLDER, .mode = 0755, .links = 2};
+        *out = (dcn_facts){.kind = DCN_KIND_FOLDER, .mode = is_tmp ? 01777 : 0755, .links = 2, .ours = !is_tmp};
     else if (found)
         facts_of(disk_of(d->io), found->inode, out);
     else
@@ -652,6 +654,13 @@ void simdisk_mode(simdisk *disk, const char *path, uint32_t mode)
     inode *i = wanted(disk, path);
 
     i->now.mode = i->safe.mode = mode;
+}
+
+void simdisk_give_away(simdisk *disk, const char *path)
+{
+    inode *i = wanted(disk, path);
+
+    i->now.uid = i->safe.uid = SIM_USER + 1;
 }
 
 void simdisk_hold(simdisk *disk, const char *path, bool held)

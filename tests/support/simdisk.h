@@ -26,6 +26,7 @@ typedef struct simdisk {
     uint64_t block;
     uint64_t limit; /* of a file's size for the process; UINT64_MAX: none */
     unsigned lacks; /* 1u << verb: UNSUPPORTED; of DCN_DO_RENAME only with DCN_NO_REPLACE */
+    bool is_tmp;    /* folders are as /tmp is: another user's, and everybody replaces only his own files */
     uint64_t seed;  /* of its random bytes */
     size_t lie_at;  /* this sync from now on (1 is the next) fails and loses what it was to keep; 0: none */
     bool lied;      /* it happened */
@@ -50,6 +51,7 @@ void simdisk_put_text(simdisk *disk, const char *path, const char *text);
 void simdisk_make(simdisk *disk, const char *path, dcn_kind kind,
                   const char *target); /* target: of a link, a bare name */
 void simdisk_mode(simdisk *disk, const char *path, uint32_t mode);
+void simdisk_give_away(simdisk *disk, const char *path);       /* to another user */
 void simdisk_hold(simdisk *disk, const char *path, bool held); /* another process holds its lock */
 void simdisk_touch(simdisk *disk, const char *path);           /* another process changes its time */
 

@@ -177,7 +177,7 @@ inode *sim_inode_at(const simdisk_state *s, const char *path)
 
 size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode)
 {
-    attributes a = {.mode = mode, .uid = 1000, .gid = 1000};
+    attributes a = {.mode = mode, .uid = SIM_USER, .gid = SIM_USER};
 
     s->inodes = sim_grow(s->inodes, s->inode_count, &s->inode_cap, sizeof *s->inodes);
     s->clock++;

@@ -4,7 +4,7 @@
 
 #include "simdisk.h"
 
-enum { SIM_SECTOR = 512 };
+enum { SIM_SECTOR = 512, SIM_USER = 1000 };
 
 /* Bytes that clones share until one of them changes them. */
 typedef struct blob {

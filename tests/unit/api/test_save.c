@@ -218,6 +218,32 @@ TEST(plan__refuses_an_output_that_exists_as_the_save_does)
     simdisk_free(&disk);
 }
 
+TEST(plan__refuses_another_users_file_in_a_folder_where_only_he_may_replace_it)
+{
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    simdisk *disk = simdisk_new();
+    decant_model *model = model_of_three();
+    decant_error err;
+
+    options.replace = 1;
+    disk->is_tmp = true;
+    simdisk_put_text(disk, "a.safetensors", "precious");
+    simdisk_make(disk, "b.safetensors", DCN_KIND_LINK, "nowhere");
+    simdisk_give_away(disk, "a.safetensors");
+    simdisk_give_away(disk, "b.safetensors");
+    check_refused(disk, model, "a.safetensors", &options, DECANT_DENIED, &err);
+    CHECK_EQ(err.side, DECANT_SIDE_OUTPUT);
+    CHECK_FILE(disk, "a.safetensors", "precious");
+    check_refused(disk, model, "b.safetensors", &options, DECANT_DENIED, &err);
+
+    CHECK_OK(save_on(disk, model, "new.safetensors", &options, false, NULL, &err), &err);
+    CHECK_OK(save_on(disk, model, "new.safetensors", &options, false, NULL, &err), &err); /* one's own */
+    disk->is_tmp = false;
+    CHECK_OK(save_on(disk, model, "a.safetensors", &options, false, NULL, &err), &err);
+    decant_model_close(&model);
+    simdisk_free(&disk);
+}
+
 TEST(plan__refuses_what_is_no_file_even_if_it_may_replace)
 {
     decant_save_options options = DECANT_SAVE_OPTIONS_INIT;

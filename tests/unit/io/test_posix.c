@@ -91,6 +91,7 @@ TEST(posix__facts_say_what_a_file_is)
     CHECK_EQ(by_name.mode, 0640);
     CHECK_EQ(by_name.links, 1);
     CHECK_EQ(by_name.uid, geteuid());
+    CHECK(by_name.ours);
     CHECK(by_name.mtime > INT64_C(1500000000) * 1000000000);
 
     file = opened(dir, "a", DCN_READ);
