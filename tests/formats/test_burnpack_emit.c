@@ -224,10 +224,13 @@ TEST(a_tensor__has_at_most_10_gib_for_burn)
     CHECK_OK(emit(0), &err);
     CHECK_TEXT(openers_text(&plans.openers), "Burn");
     start();
+    add_huge("small", 1);
     add_huge("t", UINT64_C(10737418241));
     check_past_limit(
-        "a tensor of 10,737,418,241 bytes, but Burn's reader opens at most 10,737,418,240 unless told otherwise",
+        "10,737,418,241 bytes, but Burn's reader opens at most 10,737,418,240 a tensor unless told otherwise",
         "Burn: not before its limit of 10 GiB a tensor is raised");
+    CHECK_FAILS(emit(0), DECANT_LIMIT, &err);
+    CHECK_TEXT(err.tensor, "t");
     stop();
 }
 

@@ -16,25 +16,28 @@ enum { HELD = 4096 }; /* the front that is written last: one page, which has the
 
 /* --- the limits of Burn's reader ---------------------------------------------------------------------------------- */
 
+enum { METADATA_SIZE, TENSOR_COUNT, TENSOR_SIZE, FILE_SIZE, NO_LIMIT };
+
 static const struct {
     uint64_t most;
-    const char *before, *after; /* around the number that passes it */
-    const char *otherwise;      /* what changes it */
-    const char *why_not;        /* Burn does not open a file that passes it */
-} limits[] = {
-    {104857600, "", " bytes of metadata", "", "no more than 100 MiB of metadata"},
-    {100000, "", " tensors", "", "no more than 100,000 tensors"},
-    {10737418240, "a tensor of ", " bytes", " unless told otherwise",
-     "not before its limit of 10 GiB a tensor is raised"},
-    {536870912000, "", " bytes", " unless told otherwise", "not before its limit of 500 GiB is raised"},
+    const char *unit;      /* of the number that passes it */
+    const char *otherwise; /* of what, and what changes it */
+    const char *why_not;   /* Burn does not open a file that passes it */
+} limits[NO_LIMIT] = {
+    [METADATA_SIZE] = {104857600, " bytes of metadata", "", "no more than 100 MiB of metadata"},
+    [TENSOR_COUNT] = {100000, " tensors", "", "no more than 100,000 tensors"},
+    [TENSOR_SIZE] = {10737418240, " bytes", " a tensor unless told otherwise",
+                     "not before its limit of 10 GiB a tensor is raised"},
+    [FILE_SIZE] = {536870912000, " bytes", " unless told otherwise", "not before its limit of 500 GiB is raised"},
 };
-
-enum { NO_LIMIT = sizeof limits / sizeof *limits };
 
 /* The first limit that is passed, and by what. */
 static size_t past_limit(const dcn_bpk_sizes *sizes, uint64_t *found)
 {
-    const uint64_t all[NO_LIMIT] = {sizes->metadata, sizes->tensors, sizes->largest, sizes->total};
+    const uint64_t all[NO_LIMIT] = {[METADATA_SIZE] = sizes->metadata,
+                                    [TENSOR_COUNT] = sizes->tensors,
+                                    [TENSOR_SIZE] = sizes->largest,
+                                    [FILE_SIZE] = sizes->total};
     size_t i = 0;
 
     while (i < NO_LIMIT && all[i] <= limits[i].most)
@@ -66,7 +69,8 @@ static void group_digits(char *out, size_t size, uint64_t number)
     out[used] = '\0';
 }
 
-static decant_status check_limits(const dcn_bpk_sizes *sizes, unsigned allow, decant_error *err)
+static decant_status check_limits(const decant_model *model, const dcn_bpk_sizes *sizes, unsigned allow,
+                                  decant_error *err)
 {
     char number[32], most[32];
     uint64_t found;
@@ -76,8 +80,11 @@ static decant_status check_limits(const dcn_bpk_sizes *sizes, unsigned allow, de
         return DECANT_OK;
     group_digits(number, sizeof number, found);
     group_digits(most, sizeof most, limits[i].most);
-    decant_error_set(err, DECANT_LIMIT, "%s%s%s, but Burn's reader opens at most %s%s", limits[i].before, number,
-                     limits[i].after, most, limits[i].otherwise);
+    decant_error_set(err, DECANT_LIMIT, "%s%s, but Burn's reader opens at most %s%s", number, limits[i].unit, most,
+                     limits[i].otherwise);
+    for (size_t t = 0; i == TENSOR_SIZE && t < model->count; t++)
+        if (model->entries[t].data.len == found)
+            dcn_error_tensor(err, model->entries[t].name, model->entries[t].name_len);
     dcn_error_hint(err, "choose another format, or --allow limits");
     dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return DECANT_LIMIT;
@@ -401,7 +408,7 @@ decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn
     }
     finish_prefix(&header);
 
-    if ((rc = check_limits(&sizes, how->allow, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
+    if ((rc = check_limits(model, &sizes, how->allow, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
         (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
         goto done;
     for (size_t i = 0; i < model->count; i++)
