@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,17 @@ void dcn_error_offset(decant_error *err, uint64_t offset)
 {
     if (err && err->offset == DECANT_NO_OFFSET)
         err->offset = offset;
+}
+
+void dcn_error_at(decant_error *err, uint64_t offset)
+{
+    size_t len;
+
+    if (!err || err->offset != DECANT_NO_OFFSET)
+        return;
+    err->offset = offset;
+    len = strlen(err->message);
+    snprintf(err->message + len, sizeof err->message - len, " at byte %" PRIu64, offset);
 }
 
 decant_status dcn_error_recast(decant_error *err, decant_status code, const char *meaning)

@@ -9,11 +9,14 @@ void dcn_error_found(decant_error *err, const char *format, ...) DECANT_PRINTF(2
 void dcn_error_expected(decant_error *err, const char *format, ...) DECANT_PRINTF(2, 3);
 void dcn_error_hint(decant_error *err, const char *format, ...) DECANT_PRINTF(2, 3);
 
-/* These three keep what an inner function has set already: the innermost that knows wins. */
+/* These keep what an inner function has set already: the innermost that knows wins. */
 void dcn_error_tensor(decant_error *err, const char *name, size_t len);
 void dcn_error_path(decant_error *err, const char *path);
 void dcn_error_side(decant_error *err, decant_side side);
 void dcn_error_offset(decant_error *err, uint64_t offset);
+
+/* As dcn_error_offset(), and says it: "message at byte 42". */
+void dcn_error_at(decant_error *err, uint64_t offset);
 
 /* Gives the error another code and puts its meaning in front: "meaning: old message". Returns code. */
 decant_status dcn_error_recast(decant_error *err, decant_status code, const char *meaning);

@@ -1,6 +1,5 @@
 #include "codec/cbor.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/endian.h"
@@ -41,8 +40,8 @@ static bool fail_at(dcn_cbor *cbor, const uint8_t *at, decant_status status, con
     uint64_t offset = cbor->offset + (uint64_t)(at - cbor->start);
 
     if (!cbor->status) {
-        cbor->status = decant_error_set(cbor->err, status, "%s at byte %" PRIu64, what, offset);
-        dcn_error_offset(cbor->err, offset);
+        cbor->status = decant_error_set(cbor->err, status, "%s", what);
+        dcn_error_at(cbor->err, offset);
     }
     return false;
 }

@@ -1,6 +1,5 @@
 #include "codec/json.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +23,8 @@ static bool fail_at(dcn_json *json, const char *at, decant_status status, const 
     uint64_t offset = json->offset + (uint64_t)(at - json->start);
 
     if (!json->status) {
-        json->status = decant_error_set(json->err, status, "%s at byte %" PRIu64, what, offset);
-        dcn_error_offset(json->err, offset);
+        json->status = decant_error_set(json->err, status, "%s", what);
+        dcn_error_at(json->err, offset);
     }
     return false;
 }
@@ -44,6 +43,11 @@ static bool unexpected(dcn_json *json, const char *at, const char *expected)
         dcn_error_found(json->err, "the byte 0x%02x", (unsigned)(uint8_t)*at);
     dcn_error_expected(json->err, "%s", expected);
     return false;
+}
+
+uint64_t dcn_json_offset(const dcn_json *json)
+{
+    return json->offset + (uint64_t)(json->at - json->start);
 }
 
 /* --- tokens ------------------------------------------------------------------------------------------------------ */

@@ -51,6 +51,9 @@ bool dcn_json_null(dcn_json *json);
 /* Any value, checked and thrown away. It may open `depth` containers in each other, and DCN_JSON_DEPTH in all. */
 bool dcn_json_skip(dcn_json *json, unsigned depth);
 
+/* Where the next token starts, in the file. */
+uint64_t dcn_json_offset(const dcn_json *json);
+
 /* Nothing but whitespace is left. The status of the whole. */
 decant_status dcn_json_end(dcn_json *json);
 

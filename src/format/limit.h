@@ -1,4 +1,4 @@
-/* The error of decant's own limits on what a file may hold. */
+/* Errors that formats have in common: decant's own limits on what a file may hold, and what is not known here. */
 #ifndef DCN_FORMAT_LIMIT_H
 #define DCN_FORMAT_LIMIT_H
 
@@ -14,6 +14,14 @@ static inline decant_status dcn_past_limit(const char *what, uint64_t found, uin
     dcn_error_expected(err, "at most %" PRIu64, limit);
     dcn_error_hint(err, "--allow limits lifts it");
     return DECANT_LIMIT;
+}
+
+/* Where it stands and what to do, of a name that has just been called unknown. @return DECANT_UNSUPPORTED */
+static inline decant_status dcn_unknown_at(uint64_t offset, decant_error *err)
+{
+    dcn_error_at(err, offset);
+    dcn_error_hint(err, "fetch the file again; if it is not damaged, a newer decant may know this");
+    return DECANT_UNSUPPORTED;
 }
 
 #endif

@@ -468,14 +468,15 @@ TEST(safetensors_index__FR_07_refuses_duplicate_keys)
     refuses("{\"__metadata__\":{},\"__metadata__\":{}}", 0, DECANT_DUPLICATE, "duplicate key '__metadata__'");
     refuses("{\"__metadata__\":null,\"__metad\\u0061ta__\":{}}", 0, DECANT_DUPLICATE, "duplicate key '__metadata__'");
     refuses("{\"t\":{\"dtype\":\"U8\",\"shape\":[4],\"dtype\":\"U8\",\"data_offsets\":[0,4]}}", 4, DECANT_DUPLICATE,
-            "tensor 't': duplicate field 'dtype'");
+            "tensor 't': duplicate field 'dtype' at byte 47");
     refuses("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, DECANT_DUPLICATE, "a");
     takes_leniently("{\"__metadata__\":{\"a\":\"1\",\"\\u0061\":\"2\"}}", 0, 0, "1 repeated metadata key");
 }
 
 TEST(safetensors_index__names_the_field_that_is_missing)
 {
-    refuses("{\"t\":{\"shape\":[4],\"data_offsets\":[0,4]}}", 4, DECANT_MALFORMED, "tensor 't': no field 'dtype'");
+    refuses("{\"t\":{\"shape\":[4],\"data_offsets\":[0,4]}}", 4, DECANT_MALFORMED,
+            "tensor 't': no field 'dtype' at byte 47");
     refuses("{\"t\":{\"dtype\":\"U8\",\"data_offsets\":[0,4]}}", 4, DECANT_MALFORMED, "tensor 't': no field 'shape'");
     refuses("{\"t\":{\"dtype\":\"U8\",\"shape\":[4]}}", 4, DECANT_MALFORMED, "tensor 't': no field 'data_offsets'");
     refuses("{\"t\":{}}", 0, DECANT_MALFORMED, "tensor 't': no field 'dtype'");
@@ -486,7 +487,7 @@ TEST(safetensors_index__takes_unknown_fields_only_leniently)
     const char header[] =
         "{\"t\":{\"dtype\":\"U8\",\"x\":[1,{\"y\":[null,-1.5e3,\"\\n\"]}],\"shape\":[4],\"data_offsets\":[0,4]}}";
 
-    refuses(header, 4, DECANT_MALFORMED, "tensor 't': unknown field 'x'; open it leniently");
+    refuses(header, 4, DECANT_MALFORMED, "tensor 't': unknown field 'x' at byte 31; open it leniently");
     takes_leniently(header, 4, 1, "1 unknown field");
 }
 

@@ -61,14 +61,13 @@ static decant_status unknown(header *h, const char *what, dcn_chunk name)
 {
     decant_error_set(h->err, DECANT_UNSUPPORTED, "unknown %s '%.*s'", what, (int)dcn_min(name.len, 64),
                      (const char *)name.data);
-    dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
-    return DECANT_UNSUPPORTED;
+    return dcn_unknown_at(dcn_cbor_offset(&h->cbor), h->err);
 }
 
 static decant_status malformed(header *h, const char *what)
 {
     decant_error_set(h->err, DECANT_MALFORMED, "%s", what);
-    dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+    dcn_error_at(h->err, dcn_cbor_offset(&h->cbor));
     return DECANT_MALFORMED;
 }
 
@@ -140,7 +139,7 @@ static decant_status read_fields(header *h, const field *fields, size_t count, v
         }
         if (seen & 1u << i) {
             decant_error_set(h->err, DECANT_DUPLICATE, "duplicate key '%s'", fields[i].key);
-            dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+            dcn_error_at(h->err, dcn_cbor_offset(&h->cbor));
             return DECANT_DUPLICATE;
         }
         seen |= 1u << i;
@@ -606,7 +605,10 @@ static decant_status read_scalar(header *h, dcn_chunk key)
         value.as.boolean = flag;
         break;
     default:
-        return unknown(h, "type of scalar", v.name);
+        decant_error_set(h->err, DECANT_UNSUPPORTED, "scalar '%.*s' is of the unknown type '%.*s'",
+                         (int)dcn_min(key.len, 64), (const char *)key.data, (int)dcn_min(v.name.len, 64),
+                         (const char *)v.name.data);
+        return dcn_unknown_at(dcn_cbor_offset(&h->cbor), h->err);
     }
     rc = end_variant(h, &v);
     return rc ? rc : set(h, key, &value);
@@ -644,7 +646,7 @@ static decant_status read_top(header *h)
         decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s in the metadata, after its map",
                          h->odd.after_metadata, h->odd.after_metadata == 1 ? "" : "s");
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
-        dcn_error_offset(h->err, dcn_cbor_offset(&h->cbor));
+        dcn_error_at(h->err, dcn_cbor_offset(&h->cbor));
         return DECANT_MALFORMED;
     }
     return DECANT_OK;
@@ -793,6 +795,7 @@ static decant_status read_prefix(header *h)
         decant_error_set(h->err, DECANT_UNSUPPORTED, "Burnpack of a version that is not known here");
         dcn_error_found(h->err, "version %u", version);
         dcn_error_expected(h->err, "at most %d", DCN_BPK_VERSION);
+        dcn_error_hint(h->err, "fetch the file again; if it is not damaged, a newer decant may know it");
         return DECANT_UNSUPPORTED;
     }
     h->metadata = dcn_le32(prefix + 6);

@@ -36,6 +36,13 @@ static bool is(dcn_chunk text, const char *wanted)
     return text.len == strlen(wanted) && memcmp(text.data, wanted, text.len) == 0;
 }
 
+/* Says where, of an error of what was read last. */
+static decant_status placed(header *h, decant_status rc)
+{
+    dcn_error_at(h->err, dcn_json_offset(&h->json));
+    return rc;
+}
+
 /* --- metadata ---------------------------------------------------------------------------------------------------- */
 
 static void close_extra(dcn_extra *extra)
@@ -64,7 +71,7 @@ static decant_status read_metadata(header *h)
     dcn_chunk key, text;
 
     if (h->has_metadata)
-        return decant_error_set(h->err, DECANT_DUPLICATE, "duplicate key '" DCN_ST_METADATA "'");
+        return placed(h, decant_error_set(h->err, DECANT_DUPLICATE, "duplicate key '" DCN_ST_METADATA "'"));
     h->has_metadata = true;
     if (dcn_json_null(&h->json) || !dcn_json_object(&h->json))
         return h->json.status; /* null is as good as none */
@@ -104,8 +111,9 @@ static decant_status read_dtype(header *h, dcn_draft *draft)
             return DECANT_OK;
         }
     }
-    return decant_error_set(h->err, DECANT_UNSUPPORTED, "unknown dtype '%.*s'", (int)dcn_min(name.len, 64),
-                            (const char *)name.data);
+    decant_error_set(h->err, DECANT_UNSUPPORTED, "unknown dtype '%.*s'", (int)dcn_min(name.len, 64),
+                     (const char *)name.data);
+    return dcn_unknown_at(dcn_json_offset(&h->json), h->err);
 }
 
 static decant_status read_shape(header *h, dcn_draft *draft)
@@ -135,7 +143,7 @@ static decant_status read_offsets(header *h, uint64_t *begin, uint64_t *end)
 
     if (json->status)
         return json->status;
-    return two ? DECANT_OK : decant_error_set(h->err, DECANT_MALFORMED, "data_offsets are not two numbers");
+    return two ? DECANT_OK : placed(h, decant_error_set(h->err, DECANT_MALFORMED, "data_offsets are not two numbers"));
 }
 
 enum field { DTYPE, SHAPE, OFFSETS, FIELDS };
@@ -159,7 +167,7 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
         enum field field = field_of(key);
 
         if (field < FIELDS && seen[field])
-            return decant_error_set(h->err, DECANT_DUPLICATE, "duplicate field '%s'", fields[field]);
+            return placed(h, decant_error_set(h->err, DECANT_DUPLICATE, "duplicate field '%s'", fields[field]));
         switch (field) {
         case DTYPE:
             rc = read_dtype(h, draft);
@@ -174,6 +182,7 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
             if (!h->lenient) {
                 decant_error_set(h->err, DECANT_MALFORMED, "unknown field '%.*s'", (int)dcn_min(key.len, 64),
                                  (const char *)key.data);
+                dcn_error_at(h->err, dcn_json_offset(&h->json));
                 dcn_error_hint(h->err, "open it leniently (--lenient) to ignore it");
                 return DECANT_MALFORMED;
             }
@@ -190,7 +199,7 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
         return h->json.status;
     for (size_t field = 0; field < FIELDS; field++)
         if (!seen[field])
-            return decant_error_set(h->err, DECANT_MALFORMED, "no field '%s'", fields[field]);
+            return placed(h, decant_error_set(h->err, DECANT_MALFORMED, "no field '%s'", fields[field]));
     return DECANT_OK;
 }
 

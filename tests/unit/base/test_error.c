@@ -71,6 +71,15 @@ TEST(the_innermost__that_knows_tensor_path_side_and_offset_wins)
     CHECK_EQ(err.offset, 0);
 }
 
+TEST(a_place__is_said_once_and_by_the_innermost)
+{
+    decant_error_set(&err, DECANT_MALFORMED, "wrong type");
+    dcn_error_at(&err, 42);
+    dcn_error_at(&err, 43);
+    CHECK_TEXT(decant_error_text(&err), "wrong type at byte 42");
+    CHECK_EQ(err.offset, 42);
+}
+
 TEST(recasting__puts_the_meaning_in_front_and_keeps_the_cause)
 {
     decant_error_set(&err, DECANT_IO, "cannot sync");
