@@ -1,7 +1,9 @@
 """What people who do this job ran into, each by its number in the collection of reports."""
 
+import json
 import os
 import re
+import shutil
 import struct
 
 import support
@@ -70,7 +72,129 @@ class Read(support.Case):
             self.refused(3, "convert", "m.safetensors", "-o", "m.bpk", says=says)
 
 
+class Written(support.Case):
+    """FW: what decant writes."""
+
+    def test_FW_01_metadata_without_tensors_is_a_file_and_so_is_nothing_at_all(self):
+        for metadata in [{"key": "value"}, {}, None]:
+            self.model("m.safetensors", [], metadata)
+            for out in ["x.bpk", "x.safetensors"]:
+                self.works("convert", "-f", "m.safetensors", "-o", out)
+                shown = self.works("inspect", "--json", out).document["files"][0]
+                self.assertEqual([(v["key"], v["value"]) for v in shown["values"]], list((metadata or {}).items()))
+            text = self.read("x.safetensors")[8:]
+            self.assertEqual(json.loads(text), {} if metadata is None else {"__metadata__": metadata})
+
+    def test_FW_02_FW_03_neither_order_nor_process_nor_place_nor_time_leaves_a_trace(self):
+        keys = ["k%02d" % (i * 7 % 16) for i in range(16)]
+        places = [{"TZ": "UTC", "LC_ALL": "C"}, {"TZ": "Asia/Tokyo", "LC_ALL": "tr_TR.UTF-8"}, {"LC_ALL": "de_DE.UTF-8"}]
+        for out in ["x.bpk", "x.safetensors"]:
+            files = set()
+            for turn, env in enumerate(places):
+                self.model("m%d" % turn, metadata={key: "v" + key for key in keys[turn:] + keys[:turn]})
+                self.works("convert", "-f", "m%d" % turn, "-o", out, env=env)
+                files.add(self.read(out))
+            self.assertEqual(len(files), 1)
+
+    def test_FW_05_sizes_past_31_and_32_bits(self):
+        sizes = [(1 << 31) - 1, 1 << 31, (1 << 32) + 1, 5]
+        ends, header = [sum(sizes[:i + 1]) for i in range(len(sizes))], {}
+        for i, (size, end) in enumerate(zip(sizes, ends)):
+            header["t%d" % i] = {"dtype": "U8", "shape": [size], "data_offsets": [end - size, end]}
+        start = raw(json.dumps(header))
+        with open(self.path("big.safetensors"), "wb") as f:
+            f.write(start)
+            for end in ends:
+                f.seek(len(start) + end - 1)
+                f.write(b"\1")
+        self.assertEqual(self.works("ls", "big.safetensors").out,
+                         "".join("t%d\tU8\t[%d]\t%d\n" % (i, size, size) for i, size in enumerate(sizes)))
+        planned = self.works("plan", "--json", "big.safetensors", "-o", "big.bpk").document["output"]
+        self.assertEqual(planned["data"], str(sum(sizes)))
+        if not os.environ.get("NIGHTLY"):
+            return
+        free = os.statvfs(self.folder)
+        if free.f_bavail * free.f_frsize < 2 * sum(sizes):
+            self.skipTest("needs 18 GB of room")
+        self.works("convert", "big.safetensors", "-o", "big.bpk")
+        self.assertEqual(str(os.path.getsize(self.path("big.bpk"))), planned["size"])
+        self.works("diff", "big.safetensors", "big.bpk")
+
+    def test_FW_05_a_limit_of_the_format_is_told_before_and_names_the_tensor(self):
+        support.write_sparse(self.path("big.safetensors"), (10 << 30) + 4096, count=1)
+        for command in ["plan", "convert"]:
+            self.refused(4, command, "big.safetensors", "-o", "big.bpk", says=[
+                "tensor 't0': 10,737,422,336 bytes, ", "at most 10,737,418,240 a tensor", "--allow limits"])
+        self.works("plan", "--allow", "limits", "big.safetensors", "-o", "big.bpk")
+
+    def test_FW_06_saving_again_replaces_and_never_adds(self):
+        self.model("m.safetensors", [("t", "F32", [2000], None)])
+        for out in ["x.bpk", "x.safetensors"]:
+            files = set()
+            for _ in range(3):
+                self.works("convert", "-f", "m.safetensors", "-o", out)
+                files.add(self.read(out))
+            self.assertEqual(len(files), 1)
+        self.assertEqual(self.names(), ["m.safetensors", "x.bpk", "x.safetensors"])
+
+
+class Converted(support.Case):
+    """CV: formats change, what is in them does not."""
+
+    def there_and_back(self, tensors):
+        self.model("m.safetensors", tensors)
+        self.works("convert", "m.safetensors", "-o", "m.bpk")
+        self.works("convert", "m.bpk", "-o", "back.safetensors")
+        self.works("diff", "m.safetensors", "back.safetensors")
+        lines = ["%s\t%s\t%s\t%d" % (n, d, s, support.byte_count(d, s)) for n, d, s, _ in tensors]
+        for name in ["m.safetensors", "m.bpk", "back.safetensors"]:
+            self.assertEqual(sorted(self.works("ls", name).out.splitlines()), sorted(lines))
+
+    def test_CV_03_what_a_format_cannot_hold_is_counted_by_dtype_before_anything_is_written(self):
+        dtypes = ["F8_E4M3"] + 2 * ["F8_E5M2"] + ["F32"]
+        header, body = {}, b""
+        for i, dtype in enumerate(dtypes):
+            data = bytes(range(256)) if dtype != "F32" else b"\0\0\0?"
+            header["t%d" % i] = {"dtype": dtype, "shape": [256] if dtype != "F32" else [],
+                                 "data_offsets": [len(body), len(body) + len(data)]}
+            body += data
+        support.write(self.path("m.safetensors"), raw(json.dumps(header), body))
+        for words in [["plan"], ["convert"], ["convert", "--allow", "loss"]]:
+            self.refused(3, *words, "m.safetensors", "-o", "m.bpk", says="1 F8_E4M3 tensor and 2 F8_E5M2 tensors")
+        self.works("convert", "m.safetensors", "-o", "same.safetensors")
+        self.works("diff", "m.safetensors", "same.safetensors")
+
+    def test_CV_04_long_names_are_never_cut(self):
+        self.there_and_back([(name, "U8", [1], None) for name in [
+            "x" * 63, "x" * 64, "x" * 65, "y" * 63 + "a" * 7, "y" * 63 + "b" * 7, "z" * 62 + "é", "z" * 62 + "éa"]])
+
+    def test_CV_06_CV_08_dtype_and_shape_stay_what_they_are(self):
+        self.there_and_back([("bf16", "BF16", [3, 5], None), ("f16", "F16", [7, 1, 2], None), ("f64", "F64", [2], None)])
+
+    def test_CV_09_bits_of_another_dtype_are_not_the_same_tensor(self):
+        for dtype in ["F32", "I32", "U32"]:
+            self.model(dtype + ".safetensors", [("t", dtype, [4], bytes(range(16)))])
+            self.works("convert", dtype + ".safetensors", "-o", dtype + ".bpk")
+        for other in ["I32", "U32"]:
+            for extension in [".safetensors", ".bpk"]:
+                result = self.decant("diff", "F32.safetensors", other + extension)
+                self.assertEqual((result.code, result.out), (1, "dtype       t   F32, %s\n" % other))
+
+
 class Reports(support.Case):
+    def test_CL_08_damage_is_described_by_part_and_place_with_a_next_step(self):
+        self.model("m.safetensors", metadata={"a": "b"})
+        shutil.copy(os.path.join(support.SOURCE, "tests/data/scalars-each-kind.bpk"), self.path("m.bpk"))
+        place = r"at byte [0-9]+|tensor '.+'|the file has [0-9]+ bytes|found 'version |found version|no format that is known"
+        for name, most in [("m.safetensors", 280), ("m.bpk", 300)]:
+            whole = self.read(name)
+            for at in range(0, most, 3):
+                support.write(self.path("damaged"), whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1:])
+                result = self.decant("ls", "damaged")
+                self.assertIn(result.code, [0, 3])
+                if result.code:
+                    self.assertRegex(result.err, r"\Adecant: damaged: [^\n]*(%s)[^\n]*; [^\n]+\n\Z" % place)
+
     def test_CL_01_a_glob_never_turns_an_input_into_an_output(self):
         for i in range(1, 4):
             self.model("p-0000%d-of-00003.safetensors" % i)
