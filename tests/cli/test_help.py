@@ -1,10 +1,12 @@
 """Help, man pages, and wrong usage."""
 
 import glob
+import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import support
@@ -69,6 +71,38 @@ class ManPages(unittest.TestCase):
         pages = {os.path.basename(p)[7:-2] for p in glob.glob(os.path.join(support.SOURCE, "docs/man/decant-*.1"))}
         self.assertEqual(named, set(COMMANDS))
         self.assertEqual(pages, set(COMMANDS))
+
+    def test_each_field_of_json_is_documented_in_the_page_and_in_the_docs_and_no_other(self):
+        page = self.page("decant").split("\n.Ss JSON\n")[1].split("\n.Sh ")[0]
+        in_page = set()
+        for line in re.findall(r"^\.(?:It )?(?:Pq .*)?Va (.*)$", page, re.M):
+            in_page |= set(re.findall(r"\w+", line.replace("files[].", "")))
+        with open(os.path.join(support.SOURCE, "docs/cli.md")) as f:
+            table = f.read().split("| field | in | holds |")[1]
+        in_docs = set(re.findall(r"`(?:files\[\]\.)?(\w+)`", table))
+        self.assertEqual(in_page, in_docs)
+        self.assertEqual(in_page, self.fields_given())
+
+    def fields_given(self):
+        """Those of documents that have all there is."""
+        data = os.path.join(support.SOURCE, "tests/data")
+        ids, one = os.path.join(data, "param-ids.bpk"), os.path.join(data, "st-one.safetensors")
+        found = set()
+
+        def walk(value, name=None):
+            if isinstance(value, dict) and name != "dtypes":
+                found.update(value)
+            for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []:
+                walk(inner, key)
+
+        with tempfile.TemporaryDirectory() as folder:
+            support.write_model(os.path.join(folder, "a.safetensors"), [("w", "U8", [2], b"ab")])
+            support.write_model(os.path.join(folder, "b.safetensors"), [("w", "U8", [2], b"ac")])
+            for words in [["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
+                          ["diff", "a.safetensors", "b.safetensors"]]:
+                run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
+                walk(json.loads(run.stdout))
+        return found
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
     def test_pages_render_without_a_warning(self):

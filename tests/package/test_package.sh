@@ -15,6 +15,16 @@ expect() {
     }
 }
 
+has() {
+    local file
+    for file in "$@"; do
+        [[ -f $work/moved/share/$file ]] || {
+            echo "share/$file was not installed"
+            exit 1
+        }
+    done
+}
+
 DESTDIR=$work/stage cmake --install "$DECANT_BUILD" --prefix /opt/decant >"$work/log"
 mv "$work/stage/opt/decant" "$work/moved"
 lib=$(dirname "$(find "$work/moved" -name libdecant.a)")
@@ -30,5 +40,16 @@ cc -o "$work/shared" "$consumer/main.c" $(pkg-config --cflags --libs decant)
 LD_LIBRARY_PATH=$lib expect "$work/shared"
 cc -o "$work/static" "$consumer/main.c" $(pkg-config --cflags decant) "$lib/libdecant.a"
 expect "$work/static"
+
+has man/man1/decant{,-convert,-plan,-inspect,-ls,-diff,-formats}.1
+has doc/decant/{README.md,CHANGELOG.md,LICENSE,docs/cli.md,docs/architecture.md,docs/formats/burnpack.md}
+
+# What the README links to is there too, but for what only the source has.
+for link in $(grep -oE '\]\([^):]+\)' "$DECANT_SOURCE/README.md" | tr -d ']()' | sort -u); do
+    [[ $link == include/decant || $link == CONTRIBUTING.md || -e $work/moved/share/doc/decant/$link ]] || {
+        echo "README.md links to $link, which was not installed"
+        exit 1
+    }
+done
 
 "$work/moved/bin/decant" --version | grep -qF "$version"
