@@ -27,7 +27,7 @@ static const struct flag {
     {"lenient", 0, SWITCH, READS, offsetof(cli_args, lenient), NULL, "accept what the format's own reader accepts"},
     {"json", 0, SWITCH, ALL, offsetof(cli_args, json), NULL, "print one JSON document and nothing else"},
     {"quiet", 'q', SWITCH, ALL, offsetof(cli_args, quiet), NULL, "print errors and answers only"},
-    {"verbose", 'v', SWITCH, ALL, offsetof(cli_args, verbose), NULL, "print more"},
+    {"verbose", 'v', SWITCH, ALL, offsetof(cli_args, verbose), NULL, "print more, where there is more"},
     {"help", 'h', SWITCH, ALL, offsetof(cli_args, help), NULL, "print this"},
     {"version", 0, SWITCH, ALL, offsetof(cli_args, version), NULL, "print the version"},
 };
