@@ -92,7 +92,7 @@ static const struct {
     [DCN_DO_SPACE] = {"cannot tell the free space", {ENOSYS, EOPNOTSUPP}},
     [DCN_DO_READ] = {"cannot read", {0}},
     [DCN_DO_WRITE] = {"cannot write", {0}},
-    [DCN_DO_RESIZE] = {"cannot set the size", {0}},
+    [DCN_DO_RESIZE] = {"cannot set the size", {EPERM, ENOSYS, EOPNOTSUPP}},
     [DCN_DO_RESERVE] = {"cannot reserve room", {ENOSYS, EOPNOTSUPP, ENODEV, EINVAL}},
     [DCN_DO_SYNC] = {"cannot sync", {0}},
     [DCN_DO_FACTS] = {"cannot look at it", {0}},
@@ -131,8 +131,11 @@ static decant_status status_of(dcn_verb verb, int code)
     case EMFILE:
     case ENFILE:
         return DECANT_LIMIT;
+    case EINVAL:
+        return verb == DCN_DO_OPEN ? DECANT_BAD_CALL : DECANT_IO; /* a name that the file system does not take */
     case EBADF:
     case ENAMETOOLONG:
+    case EILSEQ:
         return DECANT_BAD_CALL;
     case ENOMEM:
         return DECANT_NOMEM;
@@ -162,6 +165,10 @@ static decant_status failed(dcn_verb verb, decant_error *err)
         dcn_error_hint(err, "close some, or raise the limit with ulimit -n");
     else if (code == ENAMETOOLONG)
         dcn_error_hint(err, "choose a shorter path");
+    else if (code == EFBIG)
+        dcn_error_hint(err, "choose a disk that takes files of this size");
+    else if (rc == DECANT_BAD_CALL && code != EBADF)
+        dcn_error_hint(err, "choose another name: the file system does not take this one");
     if (err)
         err->os_code = code;
     return rc;

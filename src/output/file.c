@@ -58,6 +58,14 @@ static decant_status reserve(file_output *f, const dcn_plan *plan, decant_error 
     return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
 }
 
+/* What can be made longer only by writing to it grows on its own: all of a plan is written. */
+static decant_status set_size(file_output *f, const dcn_plan *plan, decant_error *err)
+{
+    decant_status rc = dcn_file_resize(f->file, plan->total, err);
+
+    return rc == DECANT_UNSUPPORTED && plan->total >= f->facts.size ? DECANT_OK : rc;
+}
+
 static decant_status hold(file_output *f, const dcn_plan *plan, decant_error *err)
 {
     f->held_len = (size_t)plan->held;
@@ -204,8 +212,7 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
             break;
         drop_part(f);
     }
-    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)) ||
-        (rc = dcn_file_resize(f->file, plan->total, err)))
+    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)) || (rc = set_size(f, plan, err)))
         return rc;
     return reserve(f, plan, err);
 }
@@ -264,7 +271,7 @@ static decant_status begin_in_place(dcn_output *o, const dcn_plan *plan, decant_
     zeros = (dcn_chunk){f->held, (size_t)dcn_min(f->held_len, f->facts.size)};
     if (zeros.len && (rc = dcn_file_write(f->file, 0, &zeros, 1, err)))
         return rc;
-    return dcn_file_resize(f->file, plan->total, err);
+    return set_size(f, plan, err);
 }
 
 static decant_status write_file(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err)

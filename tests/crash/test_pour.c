@@ -160,3 +160,8 @@ TEST(crash__leaves_the_old_file_or_the_new_one_where_nothing_can_be_reserved)
 {
     crash_scenes(1u << DCN_DO_RESERVE);
 }
+
+TEST(crash__leaves_the_old_file_or_the_new_one_where_files_grow_only_as_they_are_written)
+{
+    crash_scenes(1u << DCN_DO_RESIZE | 1u << DCN_DO_RESERVE);
+}

@@ -99,12 +99,13 @@ TEST(save__survives_the_failure_of_any_allocation)
         }
 }
 
-/* Which calls of the system there are depends on what it lacks: each way to lock, reserve and publish is a case. */
+/* Which calls of the system there are depends on what it lacks: each way to lock, grow, reserve and publish is a case. */
 static const unsigned lacks[] = {
     0,
     1u << DCN_DO_RESERVE | 1u << DCN_DO_LOCK,
     1u << DCN_DO_RENAME,
     1u << DCN_DO_RENAME | 1u << DCN_DO_LINK,
+    1u << DCN_DO_RESIZE,
 };
 
 TEST(save__survives_the_failure_of_any_call_of_the_system)

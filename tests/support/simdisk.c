@@ -144,6 +144,8 @@ static decant_status sim_resize(dcn_file *f, uint64_t len, decant_error *err)
 
     if (rc)
         return rc;
+    if (len > sim_blob_len(i->data) && lacks(disk, DCN_DO_RESIZE))
+        return failed(DECANT_UNSUPPORTED, EPERM, err);
     if (len < sim_blob_len(i->data) && sim_blocks_of(disk, len) < sim_blob_len(i->blocks))
         sim_blob_resize(&i->blocks, sim_blocks_of(disk, len));
     if (len != sim_blob_len(i->data))

@@ -435,9 +435,11 @@ TEST(beneath__each_code_becomes_what_a_caller_would_act_on)
         {"openat", ENFILE, DECANT_LIMIT},
         {"openat", ETXTBSY, DECANT_BUSY},
         {"openat", ENAMETOOLONG, DECANT_BAD_CALL},
+        {"openat", EINVAL, DECANT_BAD_CALL},
         {"openat", ENOMEM, DECANT_NOMEM},
         {"openat", EDQUOT, DECANT_NO_SPACE},
         {"statx", EACCES, DECANT_DENIED},
+        {"statx", EILSEQ, DECANT_BAD_CALL},
         {"statx", EIO, DECANT_IO},
         {"readdir", EIO, DECANT_IO},
         {"renameat", EACCES, DECANT_DENIED},
@@ -462,7 +464,8 @@ TEST(beneath__each_code_becomes_what_a_caller_would_act_on)
         {"pwrite", EFBIG, DECANT_NO_SPACE},
         {"pwrite", EINVAL, DECANT_IO},
         {"ftruncate", EFBIG, DECANT_NO_SPACE},
-        {"ftruncate", EPERM, DECANT_DENIED},
+        {"ftruncate", EPERM, DECANT_UNSUPPORTED},
+        {"ftruncate", EINVAL, DECANT_IO},
         {"fallocate", EOPNOTSUPP, DECANT_UNSUPPORTED},
         {"fallocate", ENOSYS, DECANT_UNSUPPORTED},
         {"fallocate", ENOSPC, DECANT_NO_SPACE},
@@ -498,6 +501,30 @@ TEST(beneath__each_code_becomes_what_a_caller_would_act_on)
         if (cases[i].status == DECANT_LIMIT)
             CHECK_HAS(err.hint, "ulimit -n");
     }
+    dcn_file_close(&file);
+    dcn_dir_close(&dir);
+}
+
+/* FAT takes no "a:b" and no file of 4 GiB, NTFS no name that is not Unicode. */
+TEST(beneath__what_a_file_system_does_not_take_is_called_so)
+{
+    dcn_dir *dir = folder();
+    dcn_file *file = NULL;
+    dcn_facts facts;
+
+    syscalls_begin();
+    syscalls_fail("openat", 1, EINVAL);
+    CHECK_FAILS(dcn_dir_open(dir, "a:b", DCN_WRITE | DCN_CREATE_NEW, 0666, &file, &err), DECANT_BAD_CALL, &err);
+    CHECK_HAS(err.hint, "choose another name");
+    syscalls_fail("statx", 1, EILSEQ);
+    CHECK_FAILS(dcn_dir_stat(dir, "\xff", &facts, &err), DECANT_BAD_CALL, &err);
+    CHECK_HAS(err.hint, "choose another name");
+
+    file = opened(dir, "a", DCN_WRITE | DCN_CREATE_NEW);
+    syscalls_fail("ftruncate", 1, EFBIG);
+    CHECK_FAILS(dcn_file_resize(file, 1, &err), DECANT_NO_SPACE, &err);
+    CHECK_HAS(err.hint, "files of this size");
+    syscalls_end();
     dcn_file_close(&file);
     dcn_dir_close(&dir);
 }
