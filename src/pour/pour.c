@@ -39,6 +39,7 @@ typedef struct pouring {
     uint64_t at, base, end; /* in the output; base == end: no slot is open */
     uint8_t *dst;           /* of the open slot */
     extent run;             /* comes next in the output: data that follows one another there as it does in its file */
+    const dcn_source *read; /* the system does not copy from this one: it is not asked again, and slots stay whole */
     slot *slots;
     unsigned current;
     dcn_range *ranges; /* wanted from files for the open slot */
@@ -269,8 +270,10 @@ static decant_status copy_direct(pouring *p, dcn_source *from, uint64_t at, uint
         if ((rc = dcn_crew_wait(p->job->crew, LANE, p->job->cut.slots, err))) /* waits for none: has a write failed? */
             break;
         rc = dcn_output_copy(p->out, p->at, from, at, n, err);
-        if (rc == DECANT_UNSUPPORTED)
+        if (rc == DECANT_UNSUPPORTED) {
+            p->read = from;
             return DECANT_OK;
+        }
         if (rc == DECANT_OK) {
             *done += n;
             at += n;
@@ -292,10 +295,10 @@ static decant_status put_run(pouring *p, decant_error *err)
     decant_status rc;
 
     p->run.len = 0;
-    if (run.len >= p->job->cut.direct && p->out->ops->copy) {
+    if (run.len >= p->job->cut.direct && p->out->ops->copy && run.from != p->read) {
         done = p->at < first ? dcn_min(run.len, first - p->at) : 0;
         if ((rc = want(p, run.from, run.at, done, err)) ||
-            (rc = copy_direct(p, run.from, run.at + done, run.len - done, &done, err)))
+            (done < run.len && (rc = copy_direct(p, run.from, run.at + done, run.len - done, &done, err))))
             return rc;
     }
     return want(p, run.from, run.at + done, run.len - done, err);

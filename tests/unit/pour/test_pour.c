@@ -309,6 +309,30 @@ TEST(pour__reads_neighbours_in_a_file_together)
     simdisk_free(&disk);
 }
 
+/* PF-05: a request costs its time of a network, so long tensors share slots too where the system does not copy them. */
+TEST(pour__reads_and_writes_whole_slots_where_the_system_copies_nothing)
+{
+    simdisk *disk = simdisk_new();
+    vessel v = {.kind = TO_FILE, .disk = disk};
+    dcn_job how = {.cut = {.slot = 4096, .slots = 1, .direct = 64}};
+    gates g;
+    cargo c;
+    decant_error err;
+
+    disk->lacks = 1u << DCN_DO_COPY;
+    cargo_load(&c, disk, CARGO_FILE, CARGO_MOST, 400, 8);
+    gates_up(&g, &disk->io);
+    CHECK_OK(vessel_pour(&v, &c, &how, 0, &err), &err);
+    vessel_check(&v, &c);
+    CHECK(g.count[DCN_DO_COPY] <= 1);
+    CHECK(g.count[DCN_DO_READ] <= c.total / 4096 + 1);
+    CHECK(g.count[DCN_DO_WRITE] <= c.total / 4096 + 2); /* and the first bytes */
+    gates_down(&g);
+    vessel_close(&v);
+    cargo_close(&c);
+    simdisk_free(&disk);
+}
+
 /* Two files in turns: each is read by itself, and still in few calls. */
 TEST(pour__reads_each_of_several_files_together)
 {
