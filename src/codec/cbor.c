@@ -179,8 +179,11 @@ static bool enter(dcn_cbor *cbor, const head *h, dcn_cbor_run *run)
     uint64_t each = h->type == DCN_CBOR_MAP ? 2 : 1; /* bytes that an item, or a pair, has at least */
 
     *run = (dcn_cbor_run){.left = h->value, .open = h->info == INDEFINITE};
-    if (cbor->depth == DCN_CBOR_DEPTH)
-        return fail_at(cbor, h->at, DECANT_LIMIT, "CBOR nested more than 128 deep");
+    if (cbor->depth == DCN_CBOR_DEPTH) { /* as in the reference, and nothing lifts it */
+        fail_at(cbor, h->at, DECANT_LIMIT, "CBOR nested more than 128 deep");
+        dcn_error_hint(cbor->err, "write the file again with less nesting");
+        return false;
+    }
     if (!run->open && run->left > (uint64_t)(cbor->end - cbor->at) / each)
         return too_short(cbor, h->at);
     cbor->depth++;

@@ -45,6 +45,14 @@ static bool unexpected(dcn_json *json, const char *at, const char *expected)
     return false;
 }
 
+/* A limit that nothing lifts: the parsers of others have it too. */
+static bool too_deep(dcn_json *json, const char *at, const char *what)
+{
+    fail_at(json, at, DECANT_LIMIT, what);
+    dcn_error_hint(json->err, "write the file again with less nesting");
+    return false;
+}
+
 uint64_t dcn_json_offset(const dcn_json *json)
 {
     return json->offset + (uint64_t)(json->at - json->start);
@@ -82,7 +90,7 @@ static bool open_container(dcn_json *json, char bracket, const char *expected)
     if (!take(json, bracket, expected))
         return false;
     if (json->depth == DCN_JSON_DEPTH)
-        return fail_at(json, json->at - 1, DECANT_LIMIT, "JSON nested more than 127 deep");
+        return too_deep(json, json->at - 1, "JSON nested more than 127 deep");
     json->depth++;
     json->first = true;
     return true;
@@ -370,7 +378,7 @@ bool dcn_json_skip(dcn_json *json, unsigned depth)
 
         if (c == '{' || c == '[') {
             if (json->depth - outside == depth)
-                return fail_at(json, json->at, DECANT_LIMIT, "JSON nested too deep");
+                return too_deep(json, json->at, "JSON nested too deep");
             if (!open_container(json, c, "a value"))
                 return false;
             level = json->depth - outside - 1;

@@ -482,6 +482,7 @@ TEST(depth__is_128_wherever_it_starts)
     CHECK_EQ(nested(3, 125), DECANT_OK);
     CHECK_EQ(nested(3, 126), DECANT_LIMIT);
     CHECK_HAS(err.message, "nested more than 128 deep");
+    CHECK_TEXT(err.hint, "write the file again with less nesting"); /* not --allow limits, which does not lift it */
 }
 
 TEST(failure__is_the_first_and_stays)
