@@ -458,7 +458,7 @@ TEST(prefix__is_checked_before_anything_is_allocated)
     test_alloc_reset_peak();
     dcn_put_le(file + 6, UINT32_MAX, 4);
     CHECK_EQ(open_bytes(file, len), DECANT_TRUNCATED);
-    CHECK_HAS(err.message, "metadata alone needs 4294967305");
+    CHECK_HAS(err.message, "metadata ends at byte 4294967305");
     CHECK(test_alloc_peak() < 4096);
     free(file);
 }

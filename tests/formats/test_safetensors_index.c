@@ -260,7 +260,7 @@ TEST(safetensors_index__refuses_files_shorter_than_their_header)
     refuses_file("", 0, DECANT_TRUNCATED, "the file is empty");
     refuses_file(file, 7, DECANT_TRUNCATED, "the file has 7 bytes");
     dcn_put_le(file, 57, 8);
-    refuses_file(file, sizeof file, DECANT_TRUNCATED, "the file has 64 bytes, its header alone takes 57");
+    refuses_file(file, sizeof file, DECANT_TRUNCATED, "the file has 64 bytes, its header ends at byte 65");
 }
 
 /* SE-03, SE-04: a length is compared with what is there before anything is made of it. */

@@ -801,7 +801,7 @@ static decant_status read_prefix(header *h)
     h->metadata = dcn_le32(prefix + 6);
     h->data = (DCN_BPK_PREFIX + h->metadata + DCN_BPK_ALIGN - 1) / DCN_BPK_ALIGN * DCN_BPK_ALIGN;
     if (h->metadata > h->size - DCN_BPK_PREFIX) {
-        decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its metadata alone needs %" PRIu64,
+        decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its metadata ends at byte %" PRIu64,
                          h->size, DCN_BPK_PREFIX + h->metadata);
         dcn_error_hint(h->err, "fetch the rest");
         return DECANT_TRUNCATED;

@@ -420,7 +420,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool le
     header h = {.model = model, .bytes = in->bytes, .limits = limits, .err = err, .lenient = lenient};
     uint8_t prefix[DCN_ST_PREFIX];
     char *text = NULL;
-    uint64_t len;
+    uint64_t len, end;
     decant_status rc;
 
     h.size = in->bytes->len;
@@ -431,8 +431,8 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool le
         return rc;
     len = dcn_le64(prefix);
     if (len > h.size - DCN_ST_PREFIX) {
-        decant_error_set(err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its header alone takes %" PRIu64,
-                         h.size, len);
+        decant_error_set(err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its header ends at byte %" PRIu64,
+                         h.size, dcn_ckd_add(&end, DCN_ST_PREFIX, len) ? UINT64_MAX : end);
         dcn_error_hint(err, "fetch the rest, if it is safetensors at all");
         return DECANT_TRUNCATED;
     }
