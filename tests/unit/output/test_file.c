@@ -402,6 +402,25 @@ TEST(file_in_place__shrinks_a_longer_file_and_lengthens_a_shorter_one)
     }
 }
 
+/* What is longer and cannot be cut would have old bytes behind the new ones; what is shorter grows as it is written. */
+TEST(file_in_place__fails_where_a_longer_file_cannot_be_cut)
+{
+    for (int longer = 0; longer < 2; longer++) {
+        static const char old[5000];
+        simdisk *disk = simdisk_new();
+        gates g;
+        decant_error err;
+
+        simdisk_put(disk, "out.bin", old, longer ? sizeof old : 3);
+        gates_up(&g, &disk->io);
+        gates_fail(&g, (gates_fault){.one_verb = true, .verb = DCN_DO_RESIZE, .status = DECANT_UNSUPPORTED});
+        CHECK_EQ(save(disk, TO_FILE_IN_PLACE, true, &err), longer ? DECANT_UNSUPPORTED : DECANT_OK);
+        CHECK(g.fired);
+        gates_down(&g);
+        simdisk_free(&disk);
+    }
+}
+
 /* The old header goes before anything else, the new one comes after everything. */
 TEST(file_in_place__is_no_file_of_any_format_until_it_is_whole)
 {
