@@ -8,7 +8,7 @@
 
 #include <decant/decant.h>
 
-/* Called between two slots. Whatever is not 0 stops the save, which then undoes itself. */
+/* Called between two slots, and before the file gets its name. Whatever is not 0 stops the save, which then undoes itself. */
 static int on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     const uint64_t *limit = ctx;
