@@ -77,6 +77,14 @@ int fdatasync(int fd)
     return fails("fdatasync") ? -1 : REAL(fdatasync)(fd);
 }
 
+/* What is closed is closed, whatever close says of it. */
+int close(int fd)
+{
+    int result = REAL(close)(fd);
+
+    return fails("close") ? -1 : result;
+}
+
 int unlinkat(int fd, const char *name, int flags)
 {
     return fails("unlinkat") ? -1 : REAL(unlinkat)(fd, name, flags);

@@ -58,6 +58,11 @@ class Faults(support.Case):
             codes = self.outcomes("fsync", *words)[:-1] + self.outcomes("fdatasync", *words)[:-1]
             self.assertEqual(sorted(codes), [4, 6])
 
+    def test_an_error_at_close_alone_has_lost_nothing__DA_03(self):
+        for nth in range(1, 12):
+            self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"FAULT": "close %d" % nth, **self.preload})
+            self.assertEqual(self.read("out.bpk"), self.good)
+
     def test_a_name_that_is_not_given_leaves_what_was_there(self):
         self.assertEqual(self.outcomes("renameat2"), [4, 0])
         self.assertEqual(self.outcomes("renameat", "-f"), [4, 0])

@@ -212,6 +212,18 @@ class Refusing(Place):
             with open(os.path.join(disk, "old.bpk"), "rb") as f:
                 self.assertEqual(f.read(), b"old")
 
+    def test_a_full_disk_stops_a_pipeline_where_it_is_full__DA_11(self):
+        with self.small_disk() as disk:
+            self.model("big.safetensors", [("t", "U8", [1 << 21], None)])
+            between = os.path.join(disk, "between.bpk")
+            self.assertEqual(self.decant("convert", "big.safetensors", "-o", between).code, 4)
+            self.assertEqual(os.listdir(disk), [])
+            self.refused(3, "convert", between, "-o", "end.safetensors", says=between + ": ")
+        whole = self.read("good.bpk")
+        for size, says in [(0, "the file is empty"), (5, "the file has 5 bytes, "), (len(whole) - 1, "the file has %d bytes, ")]:
+            support.write(self.path("between.bpk"), whole[:size])
+            self.refused(3, "convert", "between.bpk", "-o", "end.safetensors", says=says % size if "%" in says else says)
+
     @contextlib.contextmanager
     def small_disk(self):
         """A file system of 1 MiB."""

@@ -2,9 +2,14 @@
 
 import json
 import os
+import pickle
 import re
+import resource
 import shutil
+import stat
 import struct
+import tempfile
+import unittest
 
 import support
 
@@ -14,6 +19,28 @@ def raw(header, body=b"", odd=0):
     text = header.encode()
     text += b" " * ((odd - len(text)) % 8)
     return struct.pack("<Q", len(text)) + text + body
+
+
+def head(kind, count):
+    """The head of a CBOR item, as wide as can be: its kind is 0 for a number, 3 for text, 4 for an array, 5 for a map."""
+    return bytes([kind << 5 | 27]) + struct.pack(">Q", count)
+
+
+def cbor(value):
+    if isinstance(value, int):
+        return head(0, value)
+    if isinstance(value, str):
+        return head(3, len(value.encode())) + value.encode()
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(cbor, value))
+    return head(5, len(value)) + b"".join(cbor(k) + cbor(v) for k, v in value.items())
+
+
+def burnpack(metadata, data=b""):
+    """A Burnpack file with this metadata: CBOR, or what becomes it."""
+    text = metadata if isinstance(metadata, bytes) else cbor(metadata)
+    start = b"NRUB" + struct.pack("<HI", 1, len(text)) + text
+    return start + bytes(-len(start) % 256) + data
 
 
 class Read(support.Case):
@@ -181,6 +208,83 @@ class Converted(support.Case):
                 self.assertEqual((result.code, result.out), (1, "dtype       t   F32, %s\n" % other))
 
 
+class Disk(support.Case):
+    """DA: what becomes of files when things go wrong. (More of them stand in test_places.py, test_faults.py and test_signals.py.)"""
+
+    @unittest.skipUnless(os.access("/dev/shm", os.W_OK), "there is no other file system")
+    def test_DA_09_a_file_in_a_folder_of_a_group_on_another_file_system_is_the_groups(self):
+        self.model()
+        with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="decant-cli-") as folder:
+            if os.geteuid() == 0:
+                os.chown(folder, -1, 12345)
+            os.chmod(folder, 0o2770)
+            out = os.path.join(folder, "m.bpk")
+            self.works("convert", "m.safetensors", "-o", out, preexec_fn=lambda: os.umask(0o007))
+            status = os.stat(out)
+            self.assertEqual((stat.S_IMODE(status.st_mode), status.st_gid), (0o660, os.stat(folder).st_gid))
+
+
+class Hostile(support.Case):
+    """SE: what means harm is refused with little memory, whatever it claims."""
+
+    def check(self, name, data, says=()):
+        more = {}
+        if not sanitized():
+            more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 26, 1 << 26))
+        support.write(self.path(name), data)
+        self.refused(3, "ls", name, says=says, **more)
+        self.refused(3, "ls", "--lenient", name, **more)
+        self.refused(3, "ls", "--allow", "limits", name, **more)
+
+    def test_SE_03_no_count_is_believed(self):
+        for count in [1 << 40, 1 << 47, 1 << 60, 1 << 63, (1 << 64) - 1]:
+            tensor = cbor("tensors") + head(5, 1) + cbor("w") + head(5, 3)
+            for text in [head(5, count), head(5, 1) + cbor("tensors") + head(5, count), head(5, 1) + cbor("tensors") + head(3, count),
+                         head(5, 1) + tensor + cbor("shape") + head(4, count), head(5, 1) + tensor + cbor("shape") + head(2, count)]:
+                self.check("m.bpk", burnpack(text), "at byte ")
+        self.check("m.bpk", b"NRUB\1\0\xff\xff\xff\xff\xa0", "its metadata ends at byte 4294967305")
+
+    def test_SE_04_no_header_is_trusted(self):
+        header = '{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+        size = len(raw(header, b"x"))
+        for claimed in [(1 << 64) - 1, size + 1, size - 7, 0, 1, 1 << 31]:
+            self.check("m.safetensors", struct.pack("<Q", claimed) + raw(header, b"x")[8:])
+        for text in ["[" * 100000, '{"t":' + "[" * 100000, '{"t":' * 100000, '{"t":{"x":' + "[" * 100000 + "]" * 100000 + "}}",
+                     header.replace("[1]", "[1e400]"), header.replace("[1]", "[%s]" % ("9" * 100000))]:
+            self.check("m.safetensors", raw(text, b"x"))
+        self.check("m.safetensors", raw(header, b"x").replace(b'"t"', b'"\xff"'), "UTF-8")
+        self.check("m.bpk", burnpack(b"\x81" * 100000))
+        self.check("m.bpk", burnpack(head(5, 1) + cbor("other") + b"\x81" * 100000), "; write the file again with less nesting")
+
+    def test_SE_05_a_pickle_is_named_and_never_run(self):
+        for protocol in [2, 3, 4, 5]:
+            self.check("m.pt", pickle.dumps({"w": Touch(self.path("run"))}, protocol), "a Python pickle")
+        self.check("m.pt", pickle.dumps(Touch(self.path("run")), 0))
+        self.assertEqual(self.names(), ["m.pt"])
+
+    def test_SE_06_SE_07_offsets_that_wrap_or_hold_something_else_name_their_tensor(self):
+        top = 1 << 64
+        for shape, begin, end in [([4], top - 24, top - 8), ([4], top - 8, 8), ([4], top - 17, top - 1), ([1 << 61], 0, 1 << 63),
+                                  ([1024], 0, 16), ([4], 32, 16), ([4], 1 << 40, (1 << 40) + 16), ([1 << 33, 1 << 33], 0, 16)]:
+            tensors = {"segment": {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}}
+            self.check("m.safetensors", raw(json.dumps(tensors), bytes(16)), "tensor 'segment': ")
+            self.check("m.bpk", burnpack({"tensors": tensors}, bytes(16)), "tensor 'segment': ")
+
+
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, ("touch " + self.path,)
+
+
+def sanitized():
+    return "ASAN_OPTIONS" in os.environ or os.environ.get("DECANT_BUILD", "").endswith(("asan", "tsan"))
+
+
 class Reports(support.Case):
     def test_CL_08_damage_is_described_by_part_and_place_with_a_next_step(self):
         self.model("m.safetensors", metadata={"a": "b"})
@@ -240,7 +344,7 @@ class Reports(support.Case):
         support.write_sparse(self.path("big.safetensors"), 1 << 28)
         document = self.works("convert", "--json", "big.safetensors", "-o", "big.bpk").document
         self.assertGreater(int(document["peak_memory"]), 1 << 20)
-        if "ASAN_OPTIONS" not in os.environ and not os.environ.get("DECANT_BUILD", "").endswith(("asan", "tsan")):
+        if not sanitized():
             self.assertLess(int(document["peak_memory"]), 32 << 20)
 
     def test_CL_07_the_same_rule_of_replacing_for_every_way_to_say_it(self):

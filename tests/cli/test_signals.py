@@ -56,11 +56,16 @@ class Signals(support.Case):
         self.assertEqual(self.read("old.bpk"), b"old")
         self.assertEqual(len(self.names()), 3)
 
-    def test_a_killed_save_leaves_the_old_file_whole__DA_01(self):
+    def test_a_killed_save_leaves_the_old_file_whole_and_a_part_until_the_next_one__DA_01(self):
         process = self.begin()
         process.kill()
         self.end(process)
         self.assertEqual(self.read("old.bpk"), b"old")
+        part = self.names()[-1]
+        self.assertRegex(part, r"\Aold\.bpk\.decant-[0-9a-f]{16}\.part\Z")
+        self.refused(3, "ls", part, says=part + ": ")
+        self.works("convert", "-f", "big.safetensors", "-o", "old.bpk")
+        self.assertEqual(self.names(), ["big.safetensors", "old.bpk"])
 
     def test_a_signal_that_was_ignored_stays_ignored(self):
         process = self.begin(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))

@@ -403,6 +403,68 @@ TEST(save__does_not_touch_an_input_unless_it_may_replace_it)
     simdisk_free(&disk);
 }
 
+/* DA-06: what was opened lazily stays readable when its file is replaced, by whichever handle, and can be saved again. */
+TEST(save__again_and_again_to_the_file_that_was_opened)
+{
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *made = model_of_three(), *models[3] = {NULL};
+    size_t len, got_len;
+    uint8_t *bytes = file_of(made, &len), *got;
+    char path[4096], data[40];
+    decant_bytes *one = NULL;
+    decant_error err;
+
+    options.replace = 1;
+    snprintf(path, sizeof path, "%s/again.safetensors", test_folder());
+    CHECK_OK(decant_save(made, path, &options, NULL, &err), &err);
+    CHECK_OK(decant_open(path, NULL, &models[0], &err), &err);
+    CHECK_OK(decant_open(path, NULL, &models[1], &err), &err);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_OK(decant_save(models[i % 2], path, &options, NULL, &err), &err);
+        got = test_data(path, &got_len);
+        CHECK_BYTES(got, got_len, bytes, len);
+        free(got);
+    }
+    CHECK_OK(decant_open(path, NULL, &models[2], &err), &err);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_OK(decant_model_bytes(models[i], 0, &one, &err), &err);
+        CHECK_OK(decant_bytes_read(one, 0, data, sizeof data, &err), &err);
+        CHECK_BYTES(data, sizeof data, bytes + len - 120, sizeof data);
+        decant_bytes_unref(&one);
+        decant_model_close(&models[i]);
+    }
+    free(bytes);
+    decant_model_close(&made);
+}
+
+/* SE-07: bytes are measured against dtype and shape before anything is written. */
+TEST(save__refuses_bytes_that_do_not_fill_their_shape)
+{
+    static const uint64_t shapes[][2] = {{2, 2}, {1, 1}, {UINT64_C(1) << 33, UINT64_C(1) << 33}};
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+        decant_tensor tensor = DECANT_TENSOR_INIT;
+        decant_model *model = NULL;
+        decant_bytes *bytes = NULL, *out = NULL;
+        decant_error err;
+
+        tensor.name = "short";
+        tensor.dtype = DECANT_F32;
+        tensor.rank = 2;
+        tensor.shape = shapes[i];
+        options.format = i % 2 ? "burnpack" : "safetensors";
+        CHECK_OK(decant_bytes_wrap("0123456789abcdef", 15, NULL, NULL, &bytes, &err), &err);
+        CHECK_OK(decant_model_create(&model, &err), &err);
+        CHECK_OK(decant_model_add(model, &tensor, bytes, &err), &err);
+        CHECK(decant_save_new(model, &out, &options, NULL, &err) != DECANT_OK);
+        CHECK_TEXT(err.tensor, "short");
+        CHECK(!out);
+        decant_bytes_unref(&bytes);
+        decant_model_close(&model);
+    }
+}
+
 TEST(save__refuses_to_go_in_place_over_an_input)
 {
     simdisk *disk = simdisk_new();
