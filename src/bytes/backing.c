@@ -167,6 +167,20 @@ bool dcn_backing_place(dcn_backing *b, uint64_t at, dcn_place *out)
     return known;
 }
 
+bool dcn_find_place(dcn_finder *finder, dcn_backing *b, uint64_t at, dcn_place *out)
+{
+    if (b != finder->b || at < finder->at || at >= finder->place.upto) {
+        finder->b = NULL;
+        if (!dcn_backing_place(b, at, &finder->place))
+            return false;
+        finder->b = b;
+        finder->at = at;
+    }
+    *out = finder->place;
+    out->at += at - finder->at;
+    return true;
+}
+
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
 enum { MOST_AT_ONCE = 64 };

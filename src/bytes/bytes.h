@@ -115,6 +115,16 @@ decant_status dcn_backing_lend(dcn_backing *b, uint64_t at, uint64_t len, bool m
 /* Where `at` lies in which source, through slices and ropes; false where it is in none or in memory already. */
 bool dcn_backing_place(dcn_backing *b, uint64_t at, dcn_place *out);
 
+/* The last answer to that question: it is good for neighbours too. {0} at first; backings must live as long as it is used. */
+typedef struct dcn_finder {
+    const dcn_backing *b;
+    uint64_t at; /* where in it `place` begins */
+    dcn_place place;
+} dcn_finder;
+
+/* As dcn_backing_place(), for one span after the other. */
+bool dcn_find_place(dcn_finder *finder, dcn_backing *b, uint64_t at, dcn_place *out);
+
 /*
  * The backing that answers for `at` in the end, after slices and ropes: a file, memory, a provider, or kept bytes
  * themselves. `upto` is how far that holds, relative to `b`; `offset` where `at` lies in the result.

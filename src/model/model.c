@@ -237,7 +237,7 @@ static decant_status check_draft(const decant_model *model, const dcn_draft *dra
 
     if (draft->name_len > UINT32_MAX || draft->rank > UINT16_MAX)
         return decant_error_set(err, DECANT_LIMIT, "its name or its rank is larger than any model can hold");
-    if (!dcn_utf8_valid(draft->name, draft->name_len))
+    if (!draft->stays && !dcn_utf8_valid(draft->name, draft->name_len))
         return decant_error_set(err, DECANT_MALFORMED, "its name is not UTF-8");
     if (!draft->any_name && memchr(draft->name, 0, draft->name_len))
         return decant_error_set(err, DECANT_MALFORMED, "its name holds a NUL");

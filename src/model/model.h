@@ -102,7 +102,7 @@ typedef struct dcn_draft {
     size_t rank;
     decant_dtype dtype;
     bool has_id;
-    bool stays;    /* the name already lies in the model's memory: not copied */
+    bool stays; /* the name is text of a codec's, so it is UTF-8, in the model's memory: neither checked nor copied */
     bool any_name; /* a NUL in the name is let pass: C callers must mind its length */
     uint64_t id;
     dcn_span data;    /* the model takes a reference of its own on the backing */

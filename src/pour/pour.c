@@ -38,6 +38,7 @@ typedef struct pouring {
     dcn_output *out;
     uint64_t at, base, end; /* in the output; base == end: no slot is open */
     uint8_t *dst;           /* of the open slot */
+    dcn_finder finder;      /* of places of the plan's data */
     extent run;             /* comes next in the output: data that follows one another there as it does in its file */
     const dcn_source *read; /* the system does not copy from this one: it is not asked again, and slots stay whole */
     slot *slots;
@@ -369,7 +370,7 @@ static decant_status put_entry(pouring *p, const dcn_entry *entry, decant_error 
         uint64_t offset, upto, len;
         decant_status rc;
 
-        if (dcn_backing_place(b, at, &place)) {
+        if (dcn_find_place(&p->finder, b, at, &place)) {
             len = dcn_min(left, place.upto - at);
             rc = put_file(p, &place, len, err);
         } else {

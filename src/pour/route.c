@@ -11,7 +11,13 @@ enum {
     STICKY = 01000   /* of a folder's mode */
 };
 
-/* The route of a source, made if there is none yet. Neighbours come from one source: the last one found is asked first. */
+/* What was found last: neighbours come from one source. */
+typedef struct latest {
+    dcn_finder finder;
+    size_t route;
+} latest;
+
+/* The route of a source, made if there is none yet. */
 static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, decant_error *err)
 {
     if (*last < routes->count && routes->items[*last].source == source)
@@ -33,18 +39,18 @@ static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *
     return DECANT_OK;
 }
 
-static decant_status collect_span(dcn_routes *routes, const dcn_span *span, size_t *last, decant_error *err)
+static decant_status collect_span(dcn_routes *routes, const dcn_span *span, latest *last, decant_error *err)
 {
     uint64_t at = span->offset, end = span->offset + span->len, offset, upto;
     dcn_place place;
     decant_status rc;
 
     while (at < end) {
-        if (dcn_backing_place(span->backing, at, &place)) {
+        if (dcn_find_place(&last->finder, span->backing, at, &place)) {
             upto = dcn_min(place.upto, end);
-            if ((rc = find_route(routes, place.source, last, err)))
+            if ((rc = find_route(routes, place.source, &last->route, err)))
                 return rc;
-            routes->items[*last].bytes += upto - at;
+            routes->items[last->route].bytes += upto - at;
         } else {
             dcn_backing_leaf(span->backing, at, &offset, &upto);
         }
@@ -55,7 +61,7 @@ static decant_status collect_span(dcn_routes *routes, const dcn_span *span, size
 
 decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err)
 {
-    size_t last = 0;
+    latest last = {0};
 
     for (size_t i = 0; i < plans->count; i++) {
         const dcn_plan *plan = &plans->items[i];

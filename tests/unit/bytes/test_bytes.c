@@ -270,6 +270,37 @@ TEST(a_place__is_found_through_slices_and_ropes_and_is_none_for_memory)
     file_end(&f);
 }
 
+/* Every question in every order has the answer that dcn_backing_place() gives. */
+TEST(a_finder__answers_as_if_it_had_no_memory)
+{
+    filed f;
+    decant_bytes *head, *text = copy_of("--"), *whole, *parts[4];
+    dcn_finder finder = {0};
+
+    file_begin(&f, "0123456789");
+    head = slice_of(f.bytes, 2, 3);
+    parts[0] = parts[2] = head;
+    parts[1] = text;
+    parts[3] = f.bytes;
+    CHECK_OK(decant_bytes_join(parts, 4, &whole, &err), &err); /* 234--2340123456789 */
+
+    for (uint64_t i = 0; i < whole->len * whole->len; i++) {
+        decant_bytes *asked = i % 3 ? whole : head;
+        uint64_t at = (i % 2 ? i / whole->len : i % whole->len) % asked->len;
+        dcn_place place = {0}, wanted = {0};
+        bool found = dcn_find_place(&finder, asked, at, &place);
+
+        CHECK_EQ(found, dcn_backing_place(asked, at, &wanted));
+        if (found)
+            CHECK(place.source == wanted.source && place.at == wanted.at && place.upto == wanted.upto);
+    }
+
+    decant_bytes_unref(&head);
+    decant_bytes_unref(&text);
+    decant_bytes_unref(&whole);
+    file_end(&f);
+}
+
 TEST(files__are_not_touched_by_making_slicing_joining_and_no_copy)
 {
     filed f;
