@@ -36,6 +36,12 @@ bool dcn_json_array(dcn_json *json);
 /* The next member's key, its value to be taken next; false when the object ends, which is then behind, or fails. */
 bool dcn_json_key(dcn_json *json, dcn_chunk *key);
 
+/*
+ * Takes the next member's key if `text`, a key in its quotes and a colon, is what stands next, without a space between;
+ * false, and nothing taken, otherwise.
+ */
+bool dcn_json_is_key(dcn_json *json, const char *text, size_t len);
+
 /* Whether another item stands next; false when the array ends, which is then behind, or has failed. */
 bool dcn_json_item(dcn_json *json);
 

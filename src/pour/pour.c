@@ -237,6 +237,14 @@ static decant_status put_direct(pouring *p, const uint8_t *data, uint64_t len, d
     return rc;
 }
 
+/* Puts memory that holds still until this returns. */
+static decant_status put_memory(pouring *p, const uint8_t *data, uint64_t len, decant_error *err)
+{
+    if (len >= p->job->cut.direct && !(p->out->ops->can & DCN_CAN_LEND))
+        return put_direct(p, data, len, err);
+    return put(p, data, len, err);
+}
+
 /* Wants bytes of a file: they are read when the slot is full, or the list is. */
 static decant_status want(pouring *p, dcn_source *from, uint64_t at, uint64_t len, decant_error *err)
 {
@@ -352,10 +360,7 @@ static decant_status put_leaf(pouring *p, dcn_backing *b, uint64_t at, uint64_t 
         return ask(p, b, at, len, err);
     if (rc)
         return blame(p, p->at, side_of(b), rc, err);
-    if (len >= p->job->cut.direct && !(p->out->ops->can & DCN_CAN_LEND))
-        rc = put_direct(p, view.data, len, err);
-    else
-        rc = put(p, view.data, len, err);
+    rc = put_memory(p, view.data, len, err);
     decant_view_release(&view);
     return rc;
 }
@@ -413,7 +418,7 @@ static decant_status copy(pouring *p, decant_error *err)
         } else if ((rc = put_run(p, err)) == DECANT_OK) {
             const dcn_chunk *text = &plan->literals[piece->index];
 
-            rc = put(p, text->data, text->len, err);
+            rc = put_memory(p, text->data, text->len, err);
         }
         if (rc)
             return rc;

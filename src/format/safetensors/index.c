@@ -148,24 +148,34 @@ static decant_status read_offsets(header *h, uint64_t *begin, uint64_t *end)
 
 enum field { DTYPE, SHAPE, OFFSETS, FIELDS };
 
-static enum field field_of(dcn_chunk key)
+static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+
+/* The next member of a tensor's entry; most files have them in one order. FIELDS: one that is not known, at `key`. */
+static bool next_field(header *h, enum field likely, enum field *field, dcn_chunk *key)
 {
-    return is(key, "dtype") ? DTYPE : is(key, "shape") ? SHAPE : is(key, "data_offsets") ? OFFSETS : FIELDS;
+    static const char texts[][16] = {"\"dtype\":", "\"shape\":", "\"data_offsets\":"};
+
+    *field = likely;
+    if (likely < FIELDS && dcn_json_is_key(&h->json, texts[likely], strlen(texts[likely])))
+        return true;
+    if (!dcn_json_key(&h->json, key))
+        return false;
+    for (*field = DTYPE; *field < FIELDS && !is(*key, fields[*field]); ++*field)
+        ;
+    return true;
 }
 
 /* The members of a tensor's entry, each once, in any order. */
 static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, uint64_t *end)
 {
-    static const char *const fields[] = {"dtype", "shape", "data_offsets"};
     bool seen[FIELDS] = {false};
     decant_status rc = DECANT_OK;
+    enum field field, likely = DTYPE;
     dcn_chunk key;
 
     if (!dcn_json_object(&h->json))
         return h->json.status;
-    while (dcn_json_key(&h->json, &key)) {
-        enum field field = field_of(key);
-
+    for (; next_field(h, likely, &field, &key); likely = field + 1) {
         if (field < FIELDS && seen[field])
             return placed(h, decant_error_set(h->err, DECANT_DUPLICATE, "duplicate field '%s'", fields[field]));
         switch (field) {
@@ -197,7 +207,7 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
     }
     if (h->json.status)
         return h->json.status;
-    for (size_t field = 0; field < FIELDS; field++)
+    for (field = DTYPE; field < FIELDS; field++)
         if (!seen[field])
             return placed(h, decant_error_set(h->err, DECANT_MALFORMED, "no field '%s'", fields[field]));
     return DECANT_OK;

@@ -84,6 +84,32 @@ TEST(json__walks_objects_and_arrays)
     CHECK_OK(dcn_json_end(&json), &err);
 }
 
+TEST(json__takes_the_key_that_is_expected_or_nothing)
+{
+    static const char a[] = "\"a\":", longer[] = "\"a\":1,\"b\":2}";
+    dcn_chunk key;
+    uint64_t n;
+
+    on("{\"a\":1,\"b\" :2,\"a\":3}");
+    CHECK(dcn_json_object(&json));
+    CHECK(!dcn_json_is_key(&json, "\"b\":", 4));
+    CHECK(dcn_json_is_key(&json, a, 4) && dcn_json_u64(&json, &n) && n == 1);
+    CHECK(!dcn_json_is_key(&json, a, 4));        /* another key */
+    CHECK(!dcn_json_is_key(&json, "\"b\":", 4)); /* a space */
+    CHECK(dcn_json_key(&json, &key) && dcn_json_u64(&json, &n) && n == 2);
+    CHECK(dcn_json_is_key(&json, a, 4) && dcn_json_u64(&json, &n) && n == 3);
+    CHECK(!dcn_json_is_key(&json, a, 4));
+    CHECK(!dcn_json_key(&json, &key));
+    CHECK_OK(dcn_json_end(&json), &err);
+
+    on("{\"a\":1");
+    CHECK(dcn_json_object(&json));
+    CHECK(!dcn_json_is_key(&json, longer, sizeof longer - 1)); /* past the end */
+    CHECK(!dcn_json_is_key(&json, "a", 1));
+    CHECK(!dcn_json_u64(&json, &n));
+    CHECK(!dcn_json_is_key(&json, a, 4)); /* it has failed */
+}
+
 TEST(json__keeps_all_64_bits_of_an_integer)
 {
     uint64_t value;

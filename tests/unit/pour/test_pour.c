@@ -510,9 +510,9 @@ TEST(pour__names_the_tensor_in_the_middle_of_a_run_that_cannot_be_read)
 }
 
 typedef struct seen {
-    const uint8_t *from, *to; /* the lent memory */
-    size_t direct;            /* bytes that came from there */
-    size_t longest;           /* write */
+    dcn_chunk memory; /* of the tensor, or of a header */
+    size_t direct;    /* bytes that came from there */
+    size_t longest;   /* write */
 } seen;
 
 static decant_status see(void *ctx, const void *data, size_t len, decant_error *err)
@@ -521,19 +521,21 @@ static decant_status see(void *ctx, const void *data, size_t len, decant_error *
     const uint8_t *at = data;
 
     (void)err;
-    if (at >= s->from && at < s->to)
+    if (at >= (const uint8_t *)s->memory.data && at < (const uint8_t *)s->memory.data + s->memory.len)
         s->direct += len;
     if (len > s->longest)
         s->longest = len;
     return DECANT_OK;
 }
 
-TEST(pour__writes_large_lent_memory_from_where_it_lies)
+/* A header, if there is one, begins the output; the tensor stands behind it, or at 100. */
+static void check_direct(bool with_header)
 {
     static uint8_t memory[5000];
     uint64_t shape[] = {sizeof memory};
     decant_tensor tensor = DECANT_TENSOR_INIT;
-    seen s = {.from = memory, .to = memory + sizeof memory};
+    seen s = {.memory = {memory, sizeof memory}};
+    dcn_buf header = {0};
     decant_bytes *bytes = NULL;
     decant_model *model = NULL;
     dcn_plans plans = {0};
@@ -550,8 +552,13 @@ TEST(pour__writes_large_lent_memory_from_where_it_lies)
     CHECK_OK(decant_model_create(&model, &err), &err);
     CHECK_OK(decant_model_add(model, &tensor, bytes, &err), &err);
     CHECK_OK(dcn_plans_add(&plans, model, &plan, &err), &err);
-    CHECK_OK(dcn_plan_entry(plan, 100, 0, &err), &err);
-    dcn_plan_finish(plan, 100 + sizeof memory);
+    if (with_header) {
+        dcn_buf_fill(&header, 'h', 4500);
+        CHECK_OK(dcn_plan_literal(plan, 0, &header, &err), &err);
+        s.memory = plan->literals[0];
+    }
+    CHECK_OK(dcn_plan_entry(plan, with_header ? 4500 : 100, 0, &err), &err);
+    dcn_plan_finish(plan, (with_header ? 4500 : 100) + sizeof memory);
     CHECK_OK(dcn_crew_inline(&crew, &err), &err);
     CHECK_OK(dcn_output_stream(see, &s, &output, &err), &err);
     CHECK_OK(dcn_pour(&(dcn_job){.plans = &plans,
@@ -560,7 +567,7 @@ TEST(pour__writes_large_lent_memory_from_where_it_lies)
                                  .crew = crew},
                       &err),
              &err);
-    CHECK_EQ(s.direct, sizeof memory);
+    CHECK_EQ(s.direct, s.memory.len);
     CHECK(s.longest <= 1024); /* progress goes on meanwhile */
 
     dcn_output_close(&output);
@@ -568,4 +575,10 @@ TEST(pour__writes_large_lent_memory_from_where_it_lies)
     dcn_plans_close(&plans);
     decant_model_close(&model);
     decant_bytes_unref(&bytes);
+}
+
+TEST(pour__writes_large_memory_from_where_it_lies)
+{
+    check_direct(false);
+    check_direct(true);
 }
