@@ -28,7 +28,8 @@ typedef struct dcn_facts {
     uint64_t links;
     uint32_t mode; /* permission bits */
     uint32_t uid, gid;
-    bool ours; /* this user owns it, or may do what its owner may */
+    bool ours;    /* this user owns it, or may do what its owner may */
+    bool mounted; /* something is mounted on the name, and it cannot be given to another file; false: or not known */
     dcn_kind kind;
 } dcn_facts;
 

@@ -47,6 +47,9 @@ enum { LONGEST = 0x7ffff000, PIECES = 256 };
 /* Without RWF_DONTCACHE, what is written once is pushed to the disk in steps of this size. */
 #define STEP (UINT64_C(8) << 20)
 
+#if defined(__linux__) && !defined(STATX_ATTR_MOUNT_ROOT)
+#define STATX_ATTR_MOUNT_ROOT 0x2000 /* Linux 5.8 */
+#endif
 #if defined(__linux__) && !defined(RWF_DONTCACHE)
 #define RWF_DONTCACHE 0x80 /* Linux 6.14 */
 #endif
@@ -231,6 +234,7 @@ static int look(int fd, const char *name, dcn_facts *out)
         .uid = x.stx_uid,
         .gid = x.stx_gid,
         .ours = is_ours(x.stx_uid),
+        .mounted = x.stx_attributes & STATX_ATTR_MOUNT_ROOT,
         .kind = kind_of(x.stx_mode),
     };
 #else

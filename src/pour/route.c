@@ -89,6 +89,11 @@ static decant_status check_name(const dcn_routes *routes, const dcn_facts *old, 
         dcn_error_hint(err, "name a file");
         return rc;
     }
+    if (old->mounted) {
+        rc = decant_error_set(err, DECANT_BUSY, "a file that is mounted here has this name, and no other can take it");
+        dcn_error_hint(err, "choose another name");
+        return rc;
+    }
     if (replace)
         return DECANT_OK;
     for (size_t i = 0; i < routes->count; i++) {

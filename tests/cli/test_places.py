@@ -108,6 +108,17 @@ class Itself(Place):
             self.assertEqual(reader.read(), before)
         self.assertEqual(self.read("m.safetensors"), self.good)
 
+    @unittest.skipUnless(IS_ROOT, "mounting takes root")
+    def test_a_file_that_is_mounted_is_refused_before_the_work__DA_05(self):
+        self.model("other.safetensors")
+        support.write(self.path("mounted.bpk"), b"")
+        if subprocess.run(["mount", "--bind", "m.safetensors", "mounted.bpk"], cwd=self.folder, capture_output=True).returncode:
+            self.skipTest("may not mount here")
+        self.addCleanup(subprocess.run, ["umount", self.path("mounted.bpk")], check=True)
+        for command in [["plan"], ["plan", "-f"], ["convert", "-f"]]:
+            for name in ["m.safetensors", "other.safetensors"]:
+                self.refused(4, *command, name, "-o", "mounted.bpk", says="mounted here")
+
     def test_with_force_a_second_name_keeps_the_old_file(self):
         before = self.read("m.safetensors")
         os.link(self.path("m.safetensors"), self.path("hard.safetensors"))
