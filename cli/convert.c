@@ -137,6 +137,8 @@ static void show_plan(const cli *c, const decant_report *report)
         put_row("loses", "nothing");
     for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
         put_row(i ? "" : "gains", text);
+    for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
+        put_row(i ? "" : "replaces", text);
     fputs("opens in  ", stdout);
     for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
         cli_put_reader(stdout, i, program, why_not);
@@ -160,6 +162,8 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
         fprintf(stderr, "  lost     %s\n", text);
     for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
         fprintf(stderr, "  gained   %s\n", text);
+    for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
+        fprintf(stderr, "  replaced %s\n", text);
     if (!c->args.verbose)
         return;
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
@@ -221,6 +225,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_close(j, '}');
     put_json_texts(j, "loses", report, decant_report_loss);
     put_json_texts(j, "gains", report, decant_report_gain);
+    put_json_texts(j, "replaces", report, decant_report_replaces);
     cli_json_bytes(j, "room", decant_report_room(report));
     cli_json_bytes(j, "free", decant_report_free(report));
     cli_json_bytes(j, "memory", decant_report_memory(report));

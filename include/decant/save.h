@@ -125,6 +125,11 @@ DECANT_API int         decant_report_durable(const decant_report *report);   /* 
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
 /** What the output gets that the model does not have ("metadata format = pt"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_gain(const decant_report *report, size_t index);
+/**
+ * What is special about the file that is replaced ("a file with other names, which keep it"), index from 0. NULL past the
+ * last, which mostly is the first.
+ */
+DECANT_API const char *decant_report_replaces(const decant_report *report, size_t index);
 /** Who can open the output, as decant_model_reader(); 0 past the last. */
 DECANT_API int decant_report_reader(const decant_report *report, size_t index, const char **program,
                                     const char **why_not);

@@ -21,6 +21,7 @@ struct decant_report {
     size_t loss_count;
     const char *gains[DCN_GAINS];
     size_t gain_count;
+    const char *replaces[DCN_REPLACES];
     dcn_openers openers;
     line *lines; /* one a source */
     size_t line_count;
@@ -77,6 +78,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_routes *routes
     r->staging = (uint64_t)cut->slot * cut->slots;
     r->room = routes->room;
     r->free = routes->free;
+    memcpy(r->replaces, routes->replaces, sizeof r->replaces);
     *out = r;
     return DECANT_OK;
 }
@@ -145,6 +147,11 @@ const char *decant_report_loss(const decant_report *report, size_t index)
 const char *decant_report_gain(const decant_report *report, size_t index)
 {
     return index < report->gain_count ? report->gains[index] : NULL;
+}
+
+const char *decant_report_replaces(const decant_report *report, size_t index)
+{
+    return index < DCN_REPLACES ? report->replaces[index] : NULL;
 }
 
 int decant_report_reader(const decant_report *report, size_t index, const char **program, const char **why_not)

@@ -108,6 +108,21 @@ static decant_status check_name(const dcn_routes *routes, const dcn_facts *old, 
     return dcn_output_exists(err);
 }
 
+/* What replacing it does that might not be expected. */
+static void note_replaced(dcn_routes *routes, const dcn_facts *old)
+{
+    size_t count = 0;
+
+    if (old->kind == DCN_KIND_LINK) {
+        routes->replaces[0] = "a symbolic link; what it leads to stays";
+        return;
+    }
+    if (old->links > 1)
+        routes->replaces[count++] = "a file with other names, which keep it";
+    if (!old->ours)
+        routes->replaces[count++] = "a file of another user; the new one is yours";
+}
+
 /*
  * The folder can be written at all. Mode bits count, also for root; the rest shows when the scratch file is made. Where a
  * folder is sticky, as /tmp is, who owns neither it nor the file would be refused at the rename, after all the work.
@@ -193,10 +208,10 @@ decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char
     }
     rc = dcn_dir_stat(dir, name, &old, err);
     replaces = rc == DECANT_OK;
-    if (replaces)
-        rc = check_name(routes, &old, replace, err);
-    else if (rc == DECANT_NOT_FOUND)
+    if (rc == DECANT_NOT_FOUND)
         rc = DECANT_OK;
+    else if (replaces && !(rc = check_name(routes, &old, replace, err)))
+        note_replaced(routes, &old);
     if (rc || (rc = check_folder(dir, replaces ? &old : NULL, err)) || (rc = ask_space(dir, &space, err)) ||
         (rc = check_limit(&space, total, err)))
         goto done;

@@ -15,11 +15,14 @@ typedef struct dcn_route {
     const char *reason; /* "plain save" */
 } dcn_route;
 
+enum { DCN_REPLACES = 2 }; /* a file can have other names and another owner; a link is one thing */
+
 typedef struct dcn_routes {
     dcn_route *items; /* in the order in which sources are first used */
     size_t count, cap;
-    uint64_t room; /* disk needed, bytes */
-    uint64_t free; /* disk free, bytes; 0 if not known */
+    uint64_t room;                      /* disk needed, bytes */
+    uint64_t free;                      /* disk free, bytes; 0 if not known */
+    const char *replaces[DCN_REPLACES]; /* what is special about the file that is replaced; literals, NULL ends */
 } dcn_routes;
 
 /* The sources of a plan, each once, with the bytes of it that are used. */

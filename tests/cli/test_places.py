@@ -22,6 +22,17 @@ class Place(support.Case):
     def mode(self, name):
         return stat.S_IMODE(os.lstat(self.path(name)).st_mode)
 
+    def as_nobody(self):
+        """Arguments that run a program as somebody whom modes bind."""
+        if not IS_ROOT:
+            return {}
+        os.chmod(self.folder, 0o777)
+        try:
+            subprocess.run([support.DECANT, "--version"], user=65534, capture_output=True, check=True)
+        except (PermissionError, subprocess.CalledProcessError):
+            self.skipTest("nobody but root may run %s" % support.DECANT)
+        return {"user": 65534}
+
 
 class What(Place):
     def test_nothing_is_replaced_unless_it_is_asked_for(self):
@@ -149,6 +160,27 @@ class Modes(Place):
         self.works("convert", "-f", "m.safetensors", "-o", "old.bpk")
         self.assertEqual((os.stat(self.path("old.bpk")).st_uid, os.stat(self.path("old.bpk")).st_gid), (65534, 65534))
 
+    def test_what_replacing_changes_is_told__DA_08(self):
+        support.write(self.path("old.bpk"), b"old")
+        os.link(self.path("old.bpk"), self.path("other.bpk"))
+        os.symlink("old.bpk", self.path("link.bpk"))
+        for out, text in [("old.bpk", "a file with other names, which keep it"),
+                          ("link.bpk", "a symbolic link; what it leads to stays")]:
+            self.assertIn("\nreplaces  %s\n" % text, self.works("plan", "-f", "m.safetensors", "-o", out).out)
+            document = self.works("plan", "--json", "-f", "m.safetensors", "-o", out).document
+            self.assertEqual(document["replaces"], [text])
+            self.assertIn("\n  replaced %s\n" % text, self.works("convert", "-f", "m.safetensors", "-o", out).err)
+            self.assertNotIn("replaced", self.works("convert", "-f", "m.safetensors", "-o", out).err)
+        self.assertEqual(self.read("other.bpk"), b"old")
+
+    @unittest.skipUnless(IS_ROOT, "files of two users take root")
+    def test_an_owner_who_changes_is_told__DA_08(self):
+        support.write(self.path("old.bpk"), b"old")
+        os.chmod(self.path("old.bpk"), 0o666)
+        result = self.works("convert", "-f", "m.safetensors", "-o", "old.bpk", **self.as_nobody())
+        self.assertIn("\n  replaced a file of another user; the new one is yours\n", result.err)
+        self.assertEqual(os.stat(self.path("old.bpk")).st_uid, 65534)
+
     def test_in_a_folder_that_passes_its_group_on_the_file_has_it__DA_07(self):
         os.mkdir(self.path("shared"))
         if IS_ROOT:
@@ -160,17 +192,6 @@ class Modes(Place):
 
 class Refusing(Place):
     """Folders and disks that do not take the output."""
-
-    def as_nobody(self):
-        """Arguments that run a program as somebody whom modes bind."""
-        if not IS_ROOT:
-            return {}
-        os.chmod(self.folder, 0o777)
-        try:
-            subprocess.run([support.DECANT, "--version"], user=65534, capture_output=True, check=True)
-        except (PermissionError, subprocess.CalledProcessError):
-            self.skipTest("nobody but root may run %s" % support.DECANT)
-        return {"user": 65534}
 
     def test_a_folder_that_cannot_be_written_to(self):
         os.mkdir(self.path("closed"), 0o555)

@@ -395,6 +395,8 @@ TEST(save__does_not_touch_an_input_unless_it_may_replace_it)
     CHECK_TEXT(route, "copy");
     CHECK_TEXT(reason, "plain save");
     CHECK(!decant_report_source(report, 1, &path, &used, &route, &reason));
+    CHECK_TEXT(decant_report_replaces(report, 0), "a file with other names, which keep it");
+    CHECK(!decant_report_replaces(report, 1) && !decant_report_replaces(report, 9));
 
     decant_report_close(&report);
     free(bytes);
