@@ -57,6 +57,9 @@ int cli_misuse(cli *c, const char *hint, const char *format, ...) DECANT_PRINTF(
 /* Opens an input as the flags say. A failure is reported already; gives the exit status. */
 int cli_open(cli *c, const char *path, decant_model **out);
 
+/* What is odd about an input, under --json: an array of texts. */
+void cli_json_odd(cli_json *j, const char *key, const decant_model *model);
+
 /*
  * Opens one FILE after the other and shows it; one that fails does not stop the others. Under --json each is an object of
  * "files", with "file" and "error" written here. Gives the highest exit status.

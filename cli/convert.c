@@ -286,6 +286,8 @@ static int run(cli *c)
     if ((status = check_words(c)) || (status = check_place(c)) || (status = choose_format(c, &format)) ||
         (status = cli_open(c, c->args.files[0], &model)))
         return status;
+    if (c->args.json)
+        cli_json_odd(&c->json, "odd", model);
     status = save(c, model, format, plan_only);
     decant_model_close(&model);
     return status;

@@ -120,8 +120,11 @@ static int compare(cli *c, const decant_model *a, const decant_model *b)
     char tensors[CLI_NUMBER], bytes[CLI_NUMBER];
     decant_status rc;
 
-    if (c->args.json)
+    if (c->args.json) {
+        cli_json_odd(&c->json, "odd_a", a);
+        cli_json_odd(&c->json, "odd_b", b);
         cli_json_open(&c->json, "differences", '[');
+    }
     rc = decant_diff(a, b, on_difference, c, &totals, &err);
     if (c->args.json)
         cli_json_close(&c->json, ']');

@@ -13,6 +13,7 @@ static void show_json(cli_json *j, const decant_model *model)
     size_t count = decant_model_count(model);
 
     cli_json_text(j, "format", decant_model_format(model));
+    cli_json_odd(j, "odd", model);
     cli_json_open(j, "tensors", '[');
     for (size_t i = 0; i < count; i++) {
         decant_tensor tensor = DECANT_TENSOR_INIT;

@@ -174,7 +174,7 @@ static void say_what_was_odd(const cli *c, const char *path, const decant_model 
     const char *key, *text;
 
     if (c->command == &cli_inspect || c->args.quiet || c->args.json)
-        return; /* inspect shows it as part of its answer */
+        return; /* inspect shows it as part of its answer, and so does every command under --json */
     for (size_t i = 0; decant_model_note(model, i, &key, &text) == DECANT_OK; i++) {
         if (strcmp(key, "odd") != 0)
             continue;
@@ -182,6 +182,17 @@ static void say_what_was_odd(const cli *c, const char *path, const decant_model 
         cli_put_text(stderr, path, strlen(path), SIZE_MAX);
         fprintf(stderr, ": odd: %s\n", text);
     }
+}
+
+void cli_json_odd(cli_json *j, const char *key, const decant_model *model)
+{
+    const char *kind, *text;
+
+    cli_json_open(j, key, '[');
+    for (size_t i = 0; decant_model_note(model, i, &kind, &text) == DECANT_OK; i++)
+        if (strcmp(kind, "odd") == 0)
+            cli_json_text(j, NULL, text);
+    cli_json_close(j, ']');
 }
 
 int cli_open(cli *c, const char *path, decant_model **out)

@@ -35,7 +35,7 @@ class Ls(support.Case):
         document = self.check_document(result)
         self.assertEqual((result.code, result.err), (3, ""))
         self.assertEqual(document["files"][0], {
-            "file": "a.safetensors", "format": "safetensors", "error": None,
+            "file": "a.safetensors", "format": "safetensors", "odd": [], "error": None,
             "tensors": [{"name": "a\n", "dtype": "F32", "shape": [1, 2], "bytes": "8"}]})
         self.assertEqual(document["files"][1]["error"], document["error"])
         self.assertEqual(document["error"]["code"], "not_found")

@@ -59,6 +59,11 @@ class Read(support.Case):
             self.assertIn("decant: x.bin: odd: the name ends in .bin, the content is safetensors\n", result.err)
         self.assertEqual(self.works("convert", "-fq", "x.bin", "-o", "x.bpk").err, "")
         self.assertIn("the name ends in .bin", self.works("inspect", "x.bin").out)
+        odd = ["the name ends in .bin, the content is safetensors"]
+        self.assertEqual(self.works("ls", "--json", "x.bin").document["files"][0]["odd"], odd)
+        self.assertEqual(self.works("convert", "--json", "-f", "x.bin", "-o", "x.bpk").document["odd"], odd)
+        document = self.works("diff", "--json", "x.bpk", "x.bin").document
+        self.assertEqual((document["odd_a"], document["odd_b"]), ([], odd))
 
     def test_FR_04_a_cut_file_says_what_it_has_and_what_is_needed(self):
         for name, whole in self.both([(n, "F32", [10], None) for n in "abc"]):
