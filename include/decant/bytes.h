@@ -116,7 +116,8 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_read(decant_bytes *bytes
 
 /**
  * Make `[offset, offset + len)` readable as memory. May read a file or a provider into an allocation of `len` bytes, which
- * goes with the view. Where the range is in memory already, nothing is copied.
+ * goes with the view. Where the range is in memory already, nothing is copied, and it stands at whatever address it has:
+ * copy elements wider than a byte out of a view before they are used as numbers.
  *
  * @param flags  0, or DECANT_NO_COPY: then DECANT_WOULD_COPY where the range is not in memory, without touching the file
  *               or the provider

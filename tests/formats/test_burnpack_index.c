@@ -290,6 +290,7 @@ TEST(index__nests_as_deep_as_burn_does)
 
 /* --- where Burn decides in silence -------------------------------------------------------------------------------- */
 
+/* FR-08 */
 TEST(names_that_come_twice__are_refused_or_the_last_counts_and_it_is_told)
 {
     static const char tensors[] = "a1 'tensors' a2 'w' " W "'w' a3 'dtype' 'U8' 'shape' 8103 'data_offsets' 820003";

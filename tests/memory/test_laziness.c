@@ -2,7 +2,7 @@
 #include "support/cargo.h"
 
 /*
- * Planning asks no provider. Pouring asks each once, in the order of the output, and only when what the one before gave was
+ * PF-01. Planning asks no provider. Pouring asks each once, in the order of the output, and only when what the one before gave was
  * taken and given back: what is lent is spoilt at once, so bytes taken too late would not be the ones wanted.
  */
 TEST(laziness__each_provider_is_asked_once_in_its_turn_after_the_last_was_given_back)
@@ -32,7 +32,7 @@ TEST(laziness__each_provider_is_asked_once_in_its_turn_after_the_last_was_given_
                 }
 }
 
-/* What a save allocates at most: the same for a little data and for twenty times as much. */
+/* PF-01, PF-04. What a save allocates at most: the same for a little data and for twenty times as much. */
 TEST(staging__peak_is_slots_and_lists_whatever_the_size_of_the_model)
 {
     const size_t slot = 4096;

@@ -108,6 +108,7 @@ static bool nightly(void)
     return value && strcmp(value, "1") == 0;
 }
 
+/* PF-02, CL-06 */
 TEST(convert__takes_the_same_memory_at_every_size)
 {
     uint64_t headers, small = peak_of_convert(100, 1000000, &headers), large = peak_of_convert(100, 10000000, &headers);

@@ -127,6 +127,7 @@ TEST(beneath__neighbours_in_the_file_are_read_together)
     dcn_dir_close(&dir);
 }
 
+/* FW-04 */
 TEST(beneath__no_call_moves_more_than_the_system_does)
 {
     const size_t huge = (size_t)5 << 30;

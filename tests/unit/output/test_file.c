@@ -198,6 +198,7 @@ TEST(file__says_so_where_the_folder_cannot_be_synced_or_the_scratch_name_stays)
     }
 }
 
+/* FW-08 */
 TEST(file__sweeps_the_parts_of_dead_saves_of_its_name_and_no_others)
 {
     static const char dead[] = "out.bin.decant-0123456789abcdef.part";
