@@ -465,6 +465,18 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool le
     return rc;
 }
 
+/* What stands in every entry of a header, and hardly elsewhere. */
+static bool shows_entry(const dcn_clue *clue)
+{
+    static const char field[] = "\"data_offsets\":";
+    size_t len = sizeof field - 1;
+
+    for (size_t at = DCN_ST_PREFIX; at + len <= clue->head_len; at++)
+        if (memcmp(clue->head + at, field, len) == 0)
+            return true;
+    return false;
+}
+
 /* There is no magic: a length that can be one, and behind it what a header starts with. */
 static int probe(const dcn_clue *clue)
 {
@@ -476,12 +488,13 @@ static int probe(const dcn_clue *clue)
     len = dcn_le64(clue->head);
     while (at < clue->head_len && memchr(" \t\r\n", clue->head[at], 4))
         at++;
-    if (at == clue->head_len || clue->head[at] != '{' || len < 2)
+    if (at == clue->head_len || clue->head[at] != '{' || len == 0)
         return 0;
-    if (len <= clue->size - DCN_ST_PREFIX)
+    if (len >= 2 && len <= clue->size - DCN_ST_PREFIX)
         return 90;
-    /* cut short, unless it is no length at all */
-    return at == DCN_ST_PREFIX && len <= UINT32_MAX ? 50 : 0;
+    if (at == DCN_ST_PREFIX && len >= 2 && len <= UINT32_MAX)
+        return 50;                     /* cut short */
+    return shows_entry(clue) ? 40 : 0; /* the length is damaged */
 }
 
 static const char *const extensions[] = {"safetensors", NULL};
