@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "pour/steps.h"
 
 const dcn_cut dcn_cut_default = {.slot = 1 << 20, .slots = 4, .direct = 256 << 10};
 
@@ -25,12 +26,6 @@ typedef struct slot {
     uint8_t *memory;
 } slot;
 
-/* Bytes of a file. */
-typedef struct extent {
-    dcn_source *from;
-    uint64_t at, len;
-} extent;
-
 /* A pour under way. The open slot is [base, end) of the output; it is filled, or will be by what is wanted, up to `at`. */
 typedef struct pouring {
     const dcn_job *job;
@@ -38,8 +33,6 @@ typedef struct pouring {
     dcn_output *out;
     uint64_t at, base, end; /* in the output; base == end: no slot is open */
     uint8_t *dst;           /* of the open slot */
-    dcn_finder finder;      /* of places of the plan's data */
-    extent run;             /* comes next in the output: data that follows one another there as it does in its file */
     const dcn_source *read; /* the system does not copy from this one: it is not asked again, and slots stay whole */
     slot *slots;
     unsigned current;
@@ -294,37 +287,21 @@ static decant_status copy_direct(pouring *p, dcn_source *from, uint64_t at, uint
 }
 
 /*
- * Puts the run where it belongs. The first slot goes through memory: what is held back is in it, and whether the system
- * copies to a file shows when that is written to.
+ * Bytes of a file. The first slot goes through memory: what is held back is in it, and whether the system copies to a file
+ * shows when that is written to.
  */
-static decant_status put_run(pouring *p, decant_error *err)
+static decant_status put_run(pouring *p, const dcn_step *run, decant_error *err)
 {
-    extent run = p->run;
     uint64_t first = p->plan->held > p->job->cut.slot ? p->plan->held : p->job->cut.slot, done = 0;
     decant_status rc;
 
-    p->run.len = 0;
-    if (run.len >= p->job->cut.direct && p->out->ops->copy && run.from != p->read) {
-        done = p->at < first ? dcn_min(run.len, first - p->at) : 0;
-        if ((rc = want(p, run.from, run.at, done, err)) ||
-            (done < run.len && (rc = copy_direct(p, run.from, run.at + done, run.len - done, &done, err))))
+    if (run->len >= p->job->cut.direct && p->out->ops->copy && run->source != p->read) {
+        done = p->at < first ? dcn_min(run->len, first - p->at) : 0;
+        if ((rc = want(p, run->source, run->from, done, err)) ||
+            (done < run->len && (rc = copy_direct(p, run->source, run->from + done, run->len - done, &done, err))))
             return rc;
     }
-    return want(p, run.from, run.at + done, run.len - done, err);
-}
-
-/* Bytes of a file: they make the run longer, or begin the next one. */
-static decant_status put_file(pouring *p, const dcn_place *place, uint64_t len, decant_error *err)
-{
-    decant_status rc;
-
-    if (p->run.len && p->run.from == place->source && p->run.at + p->run.len == place->at) {
-        p->run.len += len;
-        return DECANT_OK;
-    }
-    rc = put_run(p, err);
-    p->run = (extent){place->source, place->at, len};
-    return rc;
+    return want(p, run->source, run->from + done, run->len - done, err);
 }
 
 static decant_side side_of(const dcn_backing *b)
@@ -365,65 +342,29 @@ static decant_status put_leaf(pouring *p, dcn_backing *b, uint64_t at, uint64_t 
     return rc;
 }
 
-static decant_status put_entry(pouring *p, const dcn_entry *entry, decant_error *err)
+static decant_status put_step(pouring *p, const dcn_step *step, decant_error *err)
 {
-    dcn_backing *b = entry->data.backing;
-    uint64_t at = entry->data.offset, left = entry->data.len;
-
-    while (left) {
-        dcn_place place;
-        uint64_t offset, upto, len;
-        decant_status rc;
-
-        if (dcn_find_place(&p->finder, b, at, &place)) {
-            len = dcn_min(left, place.upto - at);
-            rc = put_file(p, &place, len, err);
-        } else {
-            dcn_backing *leaf = dcn_backing_leaf(b, at, &offset, &upto);
-
-            len = dcn_min(left, upto - at);
-            if ((rc = put_run(p, err)) == DECANT_OK)
-                rc = put_leaf(p, leaf, offset, len, err);
-        }
-        if (rc)
-            return rc;
-        at += len;
-        left -= len;
+    switch (step->kind) {
+    case DCN_STEP_TEXT:
+        return put_memory(p, step->text, step->len, err);
+    case DCN_STEP_RUN:
+        return put_run(p, step, err);
+    case DCN_STEP_LEAF:
+        break;
     }
-    return DECANT_OK;
-}
-
-/* Zeros up to `at`, if it is not where the output goes on. */
-static decant_status put_gap(pouring *p, uint64_t at, decant_error *err)
-{
-    decant_status rc;
-
-    if (at == p->at + p->run.len)
-        return DECANT_OK;
-    return (rc = put_run(p, err)) ? rc : put(p, NULL, at - p->at, err);
+    return put_leaf(p, step->leaf, step->from, step->len, err);
 }
 
 static decant_status copy(pouring *p, decant_error *err)
 {
-    const dcn_plan *plan = p->plan;
+    dcn_steps steps = dcn_steps_of(p->plan);
+    dcn_step step;
     decant_status rc;
 
-    for (size_t i = 0; i < plan->count; i++) {
-        const dcn_piece *piece = &plan->pieces[i];
-
-        if ((rc = put_gap(p, piece->at, err)))
+    while (dcn_steps_next(&steps, &step))
+        if ((rc = put(p, NULL, step.at - p->at, err)) || (rc = put_step(p, &step, err)))
             return rc;
-        if (!piece->literal) {
-            rc = put_entry(p, &plan->model->entries[piece->index], err);
-        } else if ((rc = put_run(p, err)) == DECANT_OK) {
-            const dcn_chunk *text = &plan->literals[piece->index];
-
-            rc = put_memory(p, text->data, text->len, err);
-        }
-        if (rc)
-            return rc;
-    }
-    return (rc = put_run(p, err)) ? rc : put_gap(p, plan->total, err);
+    return put(p, NULL, p->plan->total - p->at, err);
 }
 
 /* Whether to stop is asked once more after the sync, which may be the longest wait: until it has its name a file can go. */
@@ -443,7 +384,6 @@ static decant_status pour_one(pouring *p, const dcn_plan *plan, dcn_output *out,
     p->plan = plan;
     p->out = out;
     p->at = p->base = p->end = 0;
-    p->run = (extent){0};
     if ((rc = copy(p, err)) == DECANT_OK)
         rc = flush(p, err);
     if ((earlier = dcn_crew_wait(p->job->crew, LANE, 0, err)) || (earlier = fetch(p, err)))

@@ -5,19 +5,14 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "pour/steps.h"
 
 enum {
     NAME_MOST = 255, /* bytes of a file's name */
     STICKY = 01000   /* of a folder's mode */
 };
 
-/* What was found last: neighbours come from one source. */
-typedef struct latest {
-    dcn_finder finder;
-    size_t route;
-} latest;
-
-/* The route of a source, made if there is none yet. */
+/* The route of a source, made if there is none yet. Neighbours come from one source: the last one found is asked first. */
 static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, decant_error *err)
 {
     if (*last < routes->count && routes->items[*last].source == source)
@@ -39,40 +34,22 @@ static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *
     return DECANT_OK;
 }
 
-static decant_status collect_span(dcn_routes *routes, const dcn_span *span, latest *last, decant_error *err)
-{
-    uint64_t at = span->offset, end = span->offset + span->len, offset, upto;
-    dcn_place place;
-    decant_status rc;
-
-    while (at < end) {
-        if (dcn_find_place(&last->finder, span->backing, at, &place)) {
-            upto = dcn_min(place.upto, end);
-            if ((rc = find_route(routes, place.source, &last->route, err)))
-                return rc;
-            routes->items[last->route].bytes += upto - at;
-        } else {
-            dcn_backing_leaf(span->backing, at, &offset, &upto);
-        }
-        at = upto;
-    }
-    return DECANT_OK;
-}
-
 decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err)
 {
-    latest last = {0};
+    size_t last = 0;
 
     for (size_t i = 0; i < plans->count; i++) {
-        const dcn_plan *plan = &plans->items[i];
+        dcn_steps steps = dcn_steps_of(&plans->items[i]);
+        dcn_step step;
 
-        for (size_t k = 0; k < plan->count; k++) {
+        while (dcn_steps_next(&steps, &step)) {
             decant_status rc;
 
-            if (plan->pieces[k].literal)
+            if (step.kind != DCN_STEP_RUN)
                 continue;
-            if ((rc = collect_span(out, &plan->model->entries[plan->pieces[k].index].data, &last, err)))
+            if ((rc = find_route(out, step.source, &last, err)))
                 return rc;
+            out->items[last].bytes += step.len;
         }
     }
     return DECANT_OK;
