@@ -197,9 +197,11 @@ void cli_json_odd(cli_json *j, const char *key, const decant_model *model)
 
 int cli_open(cli *c, const char *path, decant_model **out)
 {
-    decant_open_options options = {.size = sizeof options, .allow = c->args.allow, .lenient = c->args.lenient};
+    decant_open_options options = {.size = sizeof options, .allow = c->args.allow};
     decant_error err = {0};
 
+    if (c->args.lenient)
+        options.lenient = DECANT_LENIENT_ALL;
     if (strcmp(path, "-") == 0)
         return cli_misuse(c, "name a file", "standard input is not read yet");
     if (decant_open(path, &options, out, &err))

@@ -214,12 +214,27 @@ typedef struct decant_reader {
 #define DECANT_ALLOW_LIMITS 1u /* decant's own limits on reading, and those of the target's reader on writing */
 #define DECANT_ALLOW_LOSS 2u   /* drop what the output has no place for */
 
+/**
+ * Leniencies: what is refused unless its bit is set. What one lets pass is told in a note under "odd". A bit that does not
+ * concern a format is ignored by it.
+ */
+#define DECANT_LENIENT_UNKNOWN_FIELDS 1u /* safetensors: fields of a tensor that no reader knows, which are dropped */
+#define DECANT_LENIENT_REPEATED_KEYS 2u  /* a key of metadata or scalars twice: the last counts */
+#define DECANT_LENIENT_REPEATED_NAMES 4u /* a tensor's name twice: the last counts */
+#define DECANT_LENIENT_NUL_IN_NAMES 8u   /* names that hold U+0000 */
+#define DECANT_LENIENT_SHARED_DATA 16u   /* tensors on exactly the bytes of another: tied tensors */
+#define DECANT_LENIENT_OVERLAPS 32u      /* Burnpack: tensors on some of the bytes of others */
+#define DECANT_LENIENT_QUANT_LENGTHS 64u /* Burnpack: quantized data of another length than scheme and shape call for */
+#define DECANT_LENIENT_AFTER_METADATA 128u /* Burnpack: bytes behind the map of the metadata, which are dropped */
+#define DECANT_LENIENT_AFTER_DATA 256u     /* bytes behind the data, which are dropped */
+#define DECANT_LENIENT_ALL 511u            /* all of these, as --lenient has it */
+
 /** Options of the open functions. NULL or all zero: the defaults. */
 typedef struct decant_open_options {
     size_t      size;    /* of this struct */
     const char *format;  /* by name; NULL: by content */
     unsigned    allow;   /* DECANT_ALLOW_LIMITS */
-    unsigned    lenient; /* 1: accept what the format's own reader accepts, and say what was odd */
+    unsigned    lenient; /* DECANT_LENIENT_* */
 } decant_open_options;
 
 /**

@@ -297,7 +297,7 @@ static decant_status note_origin(decant_model *model, const dcn_input *in, const
     return dcn_model_note(model, "odd", err, "the name ends in .%s, the content is %s", extension, format->name);
 }
 
-decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, bool lenient,
+decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, unsigned lenient,
                               decant_model **out, decant_error *err)
 {
     decant_model *model = NULL;

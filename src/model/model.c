@@ -250,6 +250,22 @@ static decant_status check_draft(const decant_model *model, const dcn_draft *dra
     return DECANT_OK;
 }
 
+/* Name and shape are the model's; what else it holds gains a reference. */
+static dcn_entry entry_of(const dcn_draft *draft, const char *name, const uint64_t *shape)
+{
+    return (dcn_entry){
+        .name = name,
+        .shape = shape,
+        .extra = dcn_extra_ref(draft->extra),
+        .data = {decant_bytes_ref(draft->data.backing), draft->data.offset, draft->data.len},
+        .id = draft->id,
+        .name_len = (uint32_t)draft->name_len,
+        .rank = (uint16_t)draft->rank,
+        .dtype = (uint8_t)draft->dtype,
+        .has_id = draft->has_id,
+    };
+}
+
 decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_error *err)
 {
     const char *name = draft->name;
@@ -271,17 +287,20 @@ decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_
         return dcn_error_nomem(err);
 
     file_name(&model->names, hash, model->count);
-    model->entries[model->count++] = (dcn_entry){
-        .name = name,
-        .shape = shape,
-        .extra = dcn_extra_ref(draft->extra),
-        .data = {decant_bytes_ref(draft->data.backing), draft->data.offset, draft->data.len},
-        .id = draft->id,
-        .name_len = (uint32_t)draft->name_len,
-        .rank = (uint16_t)draft->rank,
-        .dtype = (uint8_t)draft->dtype,
-        .has_id = draft->has_id,
-    };
+    model->entries[model->count++] = entry_of(draft, name, shape);
+    return DECANT_OK;
+}
+
+decant_status dcn_model_replace(decant_model *model, size_t index, const dcn_draft *draft, decant_error *err)
+{
+    dcn_entry *entry = &model->entries[index], was = *entry;
+    const uint64_t *shape = NULL;
+
+    if (draft->rank && !(shape = dcn_arena_copy(&model->memory, draft->shape, draft->rank * sizeof *shape)))
+        return dcn_error_nomem(err);
+    *entry = entry_of(draft, was.name, shape);
+    decant_bytes_unref(&was.data.backing);
+    dcn_extra_unref(&was.extra);
     return DECANT_OK;
 }
 

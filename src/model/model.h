@@ -124,6 +124,9 @@ decant_status dcn_model_create(uint64_t seed, decant_model **out, decant_error *
  */
 decant_status dcn_model_add(decant_model *model, const dcn_draft *draft, decant_error *err);
 
+/* Puts what the draft has in the place of the entry at `index`, which has its name. @return DECANT_NOMEM */
+decant_status dcn_model_replace(decant_model *model, size_t index, const dcn_draft *draft, decant_error *err);
+
 /* Room for `count` entries in all, so that adding them costs no reallocation. */
 decant_status dcn_model_reserve(decant_model *model, size_t count, decant_error *err);
 

@@ -50,7 +50,7 @@ decant_status bpk_open(const char *metadata, size_t data, bool lenient, decant_m
 {
     size_t len;
     uint8_t *file = bpk_file(metadata, data, &len);
-    decant_status rc = model_open(&dcn_burnpack, file, len, NULL, lenient, out, err);
+    decant_status rc = model_open(&dcn_burnpack, file, len, NULL, lenient ? DECANT_LENIENT_ALL : 0, out, err);
 
     free(file);
     return rc;

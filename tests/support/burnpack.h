@@ -14,7 +14,7 @@ uint8_t *bpk_file(const char *metadata, size_t data, size_t *len);
 /* The same with metadata as bytes. */
 uint8_t *bpk_file_of(const uint8_t *metadata, size_t metadata_len, size_t data, size_t *len);
 
-/* Opens such a file. */
+/* Opens such a file, with no leniency or with all of it. */
 decant_status bpk_open(const char *metadata, size_t data, bool lenient, decant_model **out, decant_error *err);
 
 #endif

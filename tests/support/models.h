@@ -12,7 +12,7 @@
  * @param limits  NULL: the defaults
  */
 decant_status model_open(const dcn_format *format, const void *bytes, size_t len, const dcn_limits *limits,
-                         bool lenient, decant_model **out, decant_error *err);
+                         unsigned lenient, decant_model **out, decant_error *err);
 
 /* Plans a model and renders it. `*bytes` is freed by the caller. */
 decant_status model_render(const dcn_format *format, const decant_model *model, const dcn_layout *how, uint8_t **bytes,

@@ -22,7 +22,7 @@ decant_status st_open(const char *header, size_t data, bool lenient, decant_mode
 {
     size_t len;
     uint8_t *file = st_file(header, data, &len);
-    decant_status rc = model_open(&dcn_safetensors, file, len, NULL, lenient, out, err);
+    decant_status rc = model_open(&dcn_safetensors, file, len, NULL, lenient ? DECANT_LENIENT_ALL : 0, out, err);
 
     free(file);
     return rc;

@@ -17,6 +17,7 @@ typedef struct oddities {
     uint64_t repeated;       /* names and keys that came again: the last counts */
     uint64_t nuls;           /* names that hold one */
     uint64_t quantized;      /* tensors of another length than their scheme calls for: Burn takes any */
+    uint64_t shared;         /* tensors on exactly the bytes of another */
     uint64_t overlaps;       /* tensors on bytes of others */
     uint64_t after_metadata; /* bytes */
     uint64_t after_data;     /* bytes */
@@ -38,7 +39,7 @@ typedef struct header {
     unsigned dtype;      /* of the last tensor, in the order of the format: mostly that of the next */
     decant_quant scheme; /* likewise, as it was written */
     dcn_extra *quant;    /* and as it is held */
-    bool lenient;
+    unsigned lenient;    /* DECANT_LENIENT_* */
     oddities odd;
 } header;
 
@@ -434,7 +435,32 @@ static decant_status read_id(header *h, void *into)
     return h->cbor.status;
 }
 
-/* What one tensor claims, against itself. Burn checks no length of a quantized tensor: one that is off is told. */
+/* The length that a scheme calls for. Burn takes any. */
+static decant_status check_quantized(header *h, const dcn_draft *draft, uint64_t found)
+{
+    uint64_t len;
+    bool has_len = dcn_quant_len(dcn_quant_of(draft->extra), draft->shape, draft->rank, &len);
+    char shape[96];
+
+    if (has_len && len == found)
+        return DECANT_OK;
+    if (h->lenient & DECANT_LENIENT_QUANT_LENGTHS) {
+        h->odd.quantized++;
+        return DECANT_OK;
+    }
+    dcn_shape_text(shape, sizeof shape, draft->shape, draft->rank);
+    if (has_len) {
+        decant_error_set(h->err, DECANT_MALFORMED, "data_offsets do not hold shape %s of this QFloat", shape);
+        dcn_error_found(h->err, "%" PRIu64 " bytes", found);
+        dcn_error_expected(h->err, "%" PRIu64, len);
+    } else {
+        decant_error_set(h->err, DECANT_MALFORMED, "its quantization scheme does not fit shape %s", shape);
+    }
+    dcn_error_hint(h->err, "open it leniently (--lenient) to take it all the same");
+    return DECANT_MALFORMED;
+}
+
+/* What one tensor claims, against itself. */
 static decant_status check_claims(header *h, const descriptor *d)
 {
     const dcn_draft *draft = &d->draft;
@@ -452,11 +478,8 @@ static decant_status check_claims(header *h, const descriptor *d)
         dcn_error_found(h->err, "[%" PRIu64 ", %" PRIu64 "]", d->begin, d->end);
         return DECANT_MALFORMED;
     }
-    if (draft->dtype == DECANT_QFLOAT) {
-        h->odd.quantized +=
-            !dcn_quant_len(dcn_quant_of(draft->extra), draft->shape, draft->rank, &len) || len != d->end - d->begin;
-        return DECANT_OK;
-    }
+    if (draft->dtype == DECANT_QFLOAT)
+        return check_quantized(h, draft, d->end - d->begin);
     if ((rc = dcn_dtype_len(draft->dtype, draft->shape, draft->rank, &len, h->err)))
         return rc;
     if (len != d->end - d->begin) {
@@ -470,26 +493,6 @@ static decant_status check_claims(header *h, const descriptor *d)
     return DECANT_OK;
 }
 
-/* The last of two tensors of one name counts, as in Burn. */
-static decant_status replace(header *h, dcn_entry *entry, const dcn_draft *draft)
-{
-    uint64_t *shape = dcn_arena_copy(&h->model->memory, draft->shape, draft->rank * sizeof *shape);
-
-    if (!shape)
-        return dcn_error_nomem(h->err);
-    dcn_extra_unref(&entry->extra);
-    entry->extra = dcn_extra_ref(draft->extra);
-    entry->shape = draft->rank ? shape : NULL;
-    entry->rank = (uint16_t)draft->rank;
-    entry->dtype = (uint8_t)draft->dtype;
-    entry->has_id = draft->has_id;
-    entry->id = draft->id;
-    entry->data.offset = draft->data.offset;
-    entry->data.len = draft->data.len;
-    h->odd.repeated++;
-    return DECANT_OK;
-}
-
 static decant_status read_tensor(header *h, dcn_chunk name)
 {
     static const field fields[] = {
@@ -498,20 +501,23 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         FIELD(DCN_BPK_OFFSETS, read_offsets, true),
         FIELD(DCN_BPK_ID, read_id, false),
     };
-    descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true, .any_name = h->lenient}};
+    descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true}};
     size_t index;
     decant_status rc;
 
+    d.draft.any_name = h->lenient & DECANT_LENIENT_NUL_IN_NAMES;
     if (name.len > h->limits->name)
         return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
     if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d)) || (rc = check_claims(h, &d)))
         return rc;
-    h->odd.nuls += h->lenient && memchr(name.data, 0, name.len);
+    h->odd.nuls += d.draft.any_name && memchr(name.data, 0, name.len);
     d.draft.data = (dcn_span){h->bytes, h->data + d.begin, d.end - d.begin};
     if (d.draft.data.len > h->largest)
         h->largest = d.draft.data.len;
-    if (h->lenient && dcn_model_find(h->model, name.data, name.len, &index))
-        return replace(h, &h->model->entries[index], &d.draft);
+    if (h->lenient & DECANT_LENIENT_REPEATED_NAMES && dcn_model_find(h->model, name.data, name.len, &index)) {
+        h->odd.repeated++;
+        return dcn_model_replace(h->model, index, &d.draft, h->err);
+    }
     if (h->model->count == h->limits->tensors)
         return dcn_past_limit("the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors, h->err);
     return dcn_model_add(h->model, &d.draft, h->err);
@@ -527,7 +533,7 @@ static decant_status read_tensors(header *h, void *into)
     (void)into;
     if (!dcn_cbor_map(&h->cbor, &run))
         return h->cbor.status;
-    if (!run.open && run.left > h->limits->tensors && !h->lenient)
+    if (!run.open && run.left > h->limits->tensors && !(h->lenient & DECANT_LENIENT_REPEATED_NAMES))
         return dcn_past_limit("the number of tensors", run.left, h->limits->tensors, h->err);
     most = (uint64_t)(h->cbor.end - h->cbor.at) / DCN_BPK_TENSOR;
     if (!run.open && (rc = dcn_model_reserve(h->model, (size_t)dcn_min(run.left, most), h->err)))
@@ -554,7 +560,7 @@ static decant_status set(header *h, dcn_chunk key, const decant_value *value)
         return dcn_past_limit("the number of values", (uint64_t)count + 1, h->limits->values, h->err);
     if (key.len > h->limits->value || len > h->limits->value)
         return dcn_past_limit("the length of a value", key.len > len ? key.len : len, h->limits->value, h->err);
-    if ((rc = dcn_model_set(h->model, key.data, key.len, value, h->lenient, h->err)))
+    if ((rc = dcn_model_set(h->model, key.data, key.len, value, h->lenient & DECANT_LENIENT_REPEATED_KEYS, h->err)))
         return rc;
     h->odd.repeated += h->model->value_count == count;
     return DECANT_OK;
@@ -642,7 +648,7 @@ static decant_status read_top(header *h)
     if (rc)
         return rc;
     h->odd.after_metadata = (uint64_t)(h->cbor.end - h->cbor.at);
-    if (h->odd.after_metadata && !h->lenient) {
+    if (h->odd.after_metadata && !(h->lenient & DECANT_LENIENT_AFTER_METADATA)) {
         decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s in the metadata, after its map",
                          h->odd.after_metadata, h->odd.after_metadata == 1 ? "" : "s");
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
@@ -668,12 +674,19 @@ static decant_status truncated(header *h, const dcn_entry *last)
     return DECANT_TRUNCATED;
 }
 
-static decant_status overlap(header *h, const dcn_entry *e, const dcn_entry *before, uint64_t end)
+/* Counts a tensor on bytes of one before it, where that is let pass. */
+static decant_status take_overlap(header *h, const dcn_entry *e, const dcn_entry *before)
 {
+    bool shared = e->data.offset == before->data.offset && e->data.len == before->data.len;
+
+    if (h->lenient & (shared ? DECANT_LENIENT_SHARED_DATA : DECANT_LENIENT_OVERLAPS)) {
+        ++*(shared ? &h->odd.shared : &h->odd.overlaps);
+        return DECANT_OK;
+    }
     decant_error_set(h->err, DECANT_MALFORMED, "its data overlaps that of tensor '%.*s'",
                      (int)dcn_min(before->name_len, 96), before->name);
     dcn_error_found(h->err, "offset %" PRIu64, e->data.offset - h->data);
-    dcn_error_expected(h->err, "at least %" PRIu64, end - h->data);
+    dcn_error_expected(h->err, "at least %" PRIu64, before->data.offset + before->data.len - h->data);
     dcn_error_hint(h->err, "open it leniently (--lenient) to take it all the same");
     dcn_error_tensor(h->err, e->name, e->name_len);
     dcn_error_offset(h->err, e->data.offset);
@@ -693,11 +706,9 @@ static decant_status check_ranges(header *h)
     for (size_t i = 0; i < model->count; i++) {
         const dcn_entry *e = &model->entries[i];
 
-        if (last && e->data.len && e->data.offset < last->data.offset + last->data.len) {
-            if (!h->lenient)
-                return overlap(h, e, last, last->data.offset + last->data.len);
-            h->odd.overlaps++;
-        }
+        if (last && e->data.len && e->data.offset < last->data.offset + last->data.len &&
+            (rc = take_overlap(h, e, last)))
+            return rc;
         if (e->data.offset > end)
             h->gaps += e->data.offset - end;
         if (!furthest || e->data.offset + e->data.len >= end) {
@@ -711,7 +722,7 @@ static decant_status check_ranges(header *h)
         return truncated(h, furthest);
     h->odd.after_data =
         h->size > end ? h->size - end : 0; /* without tensors a file may stop short of where data starts */
-    if (h->odd.after_data && !h->lenient) {
+    if (h->odd.after_data && !(h->lenient & DECANT_LENIENT_AFTER_DATA)) {
         decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s after tensor data at offset %" PRIu64,
                          h->odd.after_data, h->odd.after_data == 1 ? "" : "s", end);
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
@@ -761,7 +772,9 @@ static decant_status add_notes(header *h)
         (rc = note_odd(h, h->odd.nuls, "name with a NUL in it", "names with a NUL in them")) ||
         (rc = note_odd(h, h->odd.quantized, "quantized tensor of another length than its scheme calls for",
                        "quantized tensors of other lengths than their schemes call for")) ||
-        (rc = note_odd(h, h->odd.overlaps, "tensor on data of others", "tensors on data of others")) ||
+        (rc = note_odd(h, h->odd.shared, "tensor on the data of another", "tensors on the data of others")) ||
+        (rc = note_odd(h, h->odd.overlaps, "tensor on some of the data of others",
+                       "tensors on some of the data of others")) ||
         (rc = note_odd(h, h->odd.after_metadata, "byte after the metadata", "bytes after the metadata")) ||
         (rc = note_odd(h, h->odd.after_data, "byte after the data", "bytes after the data")))
         return rc;
@@ -812,7 +825,7 @@ static decant_status read_prefix(header *h)
 }
 
 /* Two reads. The metadata stays in the model's memory: names are used where they lie. */
-static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model,
+static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
                                 decant_error *err)
 {
     header h = {.model = model, .bytes = in->bytes, .limits = limits, .err = err, .lenient = lenient};

@@ -12,7 +12,9 @@
 /* What leniency let pass, counted: it is told, never silent. */
 typedef struct oddities {
     uint64_t fields;   /* that no reader knows */
-    uint64_t repeated; /* metadata keys: the last counts */
+    uint64_t keys;     /* of metadata that came again: the last counts */
+    uint64_t names;    /* of tensors, likewise */
+    uint64_t nuls;     /* names that hold one */
     uint64_t shared;   /* tensors on exactly the bytes of another */
     uint64_t trailing; /* bytes behind the data */
 } oddities;
@@ -23,11 +25,12 @@ typedef struct header {
     dcn_backing *bytes;
     const dcn_limits *limits;
     decant_error *err;
-    uint64_t data;  /* where it starts in the file */
-    uint64_t size;  /* of the file */
-    dcn_buf shape;  /* of the tensor at hand, u64 by u64 */
-    unsigned dtype; /* of the last tensor, in the order of the format: mostly that of the next */
-    bool lenient, has_metadata;
+    uint64_t data;    /* where it starts in the file */
+    uint64_t size;    /* of the file */
+    dcn_buf shape;    /* of the tensor at hand, u64 by u64 */
+    unsigned dtype;   /* of the last tensor, in the order of the format: mostly that of the next */
+    unsigned lenient; /* DECANT_LENIENT_* */
+    bool has_metadata;
     oddities odd;
 } header;
 
@@ -85,9 +88,9 @@ static decant_status read_metadata(header *h)
         if (key.len > h->limits->value || text.len > h->limits->value)
             return dcn_past_limit("the length of a metadata entry", key.len > text.len ? key.len : text.len,
                                   h->limits->value, h->err);
-        if ((rc = dcn_model_set(model, key.data, key.len, &value, h->lenient, h->err)))
+        if ((rc = dcn_model_set(model, key.data, key.len, &value, h->lenient & DECANT_LENIENT_REPEATED_KEYS, h->err)))
             return rc;
-        h->odd.repeated += model->value_count == count;
+        h->odd.keys += model->value_count == count;
     }
     if (h->json.status)
         return h->json.status;
@@ -189,7 +192,7 @@ static decant_status read_fields(header *h, dcn_draft *draft, uint64_t *begin, u
             rc = read_offsets(h, begin, end);
             break;
         case FIELDS:
-            if (!h->lenient) {
+            if (!(h->lenient & DECANT_LENIENT_UNKNOWN_FIELDS)) {
                 decant_error_set(h->err, DECANT_MALFORMED, "unknown field '%.*s'", (int)dcn_min(key.len, 64),
                                  (const char *)key.data);
                 dcn_error_at(h->err, dcn_json_offset(&h->json));
@@ -259,8 +262,10 @@ static decant_status reserve_entries(header *h)
 
 static decant_status read_tensor(header *h, dcn_chunk name)
 {
-    dcn_draft draft = {.name = name.data, .name_len = name.len, .stays = true};
+    dcn_draft draft = {
+        .name = name.data, .name_len = name.len, .stays = true, .any_name = h->lenient & DECANT_LENIENT_NUL_IN_NAMES};
     uint64_t begin, end;
+    size_t index;
     decant_status rc;
 
     if (h->model->count == h->limits->tensors)
@@ -271,6 +276,11 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         (rc = reserve_entries(h)))
         return rc;
     draft.data = (dcn_span){h->bytes, h->data + begin, end - begin};
+    h->odd.nuls += draft.any_name && memchr(name.data, 0, name.len);
+    if (h->lenient & DECANT_LENIENT_REPEATED_NAMES && dcn_model_find(h->model, name.data, name.len, &index)) {
+        h->odd.names++;
+        return dcn_model_replace(h->model, index, &draft, h->err);
+    }
     return dcn_model_add(h->model, &draft, h->err);
 }
 
@@ -308,7 +318,7 @@ static const dcn_entry *follow(const header *h, uint64_t *end, uint64_t *shared)
         if (span->offset == *end) {
             begin = *end;
             *end += span->len;
-        } else if (h->lenient && span->offset == begin && span->len == *end - begin) {
+        } else if (h->lenient & DECANT_LENIENT_SHARED_DATA && span->offset == begin && span->len == *end - begin) {
             ++*shared;
         } else if (span->offset != begin || span->len != 0) { /* an empty one may share its place */
             return entry;
@@ -355,7 +365,7 @@ static decant_status check_ranges(header *h)
     if (misplaced)
         return out_of_place(h, misplaced, end);
     h->odd.trailing = h->size - end;
-    if (h->odd.trailing && !h->lenient) {
+    if (h->odd.trailing && !(h->lenient & DECANT_LENIENT_AFTER_DATA)) {
         decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s after tensor data at offset %" PRIu64,
                          h->odd.trailing, h->odd.trailing == 1 ? "" : "s", end);
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
@@ -406,7 +416,9 @@ static decant_status add_notes(header *h)
         (rc = dcn_model_note(h->model, "layout", h->err, "aligned to %" PRIu64 ", no gaps", offsets & -offsets)))
         return rc;
     if ((rc = note_odd(h, h->odd.fields, "unknown field", "")) ||
-        (rc = note_odd(h, h->odd.repeated, "repeated metadata key", "")) ||
+        (rc = note_odd(h, h->odd.keys, "repeated metadata key", "")) ||
+        (rc = note_odd(h, h->odd.names, "repeated name", ", the last counts")) ||
+        (rc = note_odd(h, h->odd.nuls, "name", " with a NUL in it")) ||
         (rc = note_odd(h, h->odd.shared, "tensor", " on the data of another")) ||
         (rc = note_odd(h, h->odd.trailing, "byte", " after the data")))
         return rc;
@@ -424,7 +436,7 @@ static decant_status read_at(dcn_input *in, uint64_t at, void *dst, size_t len, 
 }
 
 /* Two reads. The header stays in the model's memory: names are used where they lie. */
-static decant_status index_file(dcn_input *in, const dcn_limits *limits, bool lenient, decant_model *model,
+static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
                                 decant_error *err)
 {
     header h = {.model = model, .bytes = in->bytes, .limits = limits, .err = err, .lenient = lenient};
