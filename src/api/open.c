@@ -16,11 +16,10 @@ static decant_status blame(const char *name, decant_status rc, decant_error *err
     return rc;
 }
 
-static decant_status open_bytes(decant_bytes *bytes, const char *name, const decant_open_options *options,
-                                decant_model **out, decant_error *err)
+static decant_status open_input(dcn_input *in, const decant_open_options *options, decant_model **out,
+                                decant_error *err)
 {
     decant_open_options own = {0};
-    dcn_input in = {.bytes = bytes, .name = name};
     const dcn_format *format = NULL;
     dcn_limits limits;
 
@@ -28,7 +27,15 @@ static decant_status open_bytes(decant_bytes *bytes, const char *name, const dec
     limits = dcn_limits_of(own.allow & DECANT_ALLOW_LIMITS);
     if (own.format && !(format = dcn_format_named(own.format)))
         return decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", own.format);
-    return dcn_format_open(&in, format, &limits, own.lenient, out, err);
+    return dcn_format_open(in, format, &limits, own.lenient, out, err);
+}
+
+static decant_status open_bytes(decant_bytes *bytes, const char *name, const decant_open_options *options,
+                                decant_model **out, decant_error *err)
+{
+    dcn_input in = {.bytes = bytes, .name = name};
+
+    return open_input(&in, options, out, err);
 }
 
 /* Takes over the source. Offset and length 0: all of it. */
@@ -60,10 +67,19 @@ done:
 decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
                        decant_error *err)
 {
-    dcn_source *source = NULL;
-    decant_status rc = dcn_source_open(env->io, path, &source, err);
+    dcn_dir *dir = NULL;
+    dcn_input *in = NULL;
+    char *name = NULL;
+    decant_status rc;
 
-    return blame(path, rc ? rc : open_source(source, 0, 0, path, options, out, err), err);
+    if ((rc = dcn_io_split(env->io, path, &dir, &name, err)) || (rc = dcn_input_open(&dir, name, path, &in, err)))
+        goto done;
+    rc = open_input(in, options, out, err);
+done:
+    dcn_input_close(&in);
+    dcn_free(&name);
+    dcn_dir_close(&dir);
+    return blame(path, rc, err);
 }
 
 decant_status decant_open(const char *path, const decant_open_options *options, decant_model **out, decant_error *err)
@@ -84,7 +100,7 @@ decant_status decant_open_fd(int fd, uint64_t offset, uint64_t len, const decant
     char name[32];
 
     snprintf(name, sizeof name, "descriptor %d", fd);
-    if ((rc = dcn_file_from_fd(fd, &file, err)) || (rc = dcn_source_from_file(&file, &source, err)))
+    if ((rc = dcn_file_from_fd(fd, &file, err)) || (rc = dcn_source_from_file(&file, name, &source, err)))
         goto done;
     rc = open_source(source, offset, len, name, options, out, err);
 done:

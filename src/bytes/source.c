@@ -34,6 +34,14 @@ static decant_status blame(const char *path, decant_status rc, decant_error *err
     return rc;
 }
 
+/* What a file's own calls say is about the name it was opened under, wherever links led. */
+static decant_status blame_file(const dcn_source *source, decant_status rc, decant_error *err)
+{
+    if (rc && err && source->file)
+        err->path[0] = '\0';
+    return blame(source->path, rc, err);
+}
+
 static dcn_source *create(const char *path)
 {
     dcn_source *source = dcn_alloc(1, sizeof *source);
@@ -50,7 +58,7 @@ static dcn_source *create(const char *path)
     return source;
 }
 
-static decant_status refuse_kind(dcn_kind kind, decant_error *err)
+decant_status dcn_source_refuse(dcn_kind kind, decant_error *err)
 {
     decant_error_set(err, DECANT_UNSUPPORTED, "is a %s, not a file",
                      kind == DCN_KIND_FOLDER ? "folder" : "pipe or device");
@@ -58,17 +66,17 @@ static decant_status refuse_kind(dcn_kind kind, decant_error *err)
     return DECANT_UNSUPPORTED;
 }
 
-decant_status dcn_source_from_file(dcn_file **file, dcn_source **out, decant_error *err)
+decant_status dcn_source_from_file(dcn_file **file, const char *path, dcn_source **out, decant_error *err)
 {
     dcn_source *source;
     dcn_facts facts;
     decant_status rc = dcn_file_facts(*file, &facts, err);
 
     if (rc == DECANT_OK && facts.kind != DCN_KIND_REGULAR)
-        rc = refuse_kind(facts.kind, err);
+        rc = dcn_source_refuse(facts.kind, err);
     if (rc)
-        return blame((*file)->path, rc, err);
-    source = create((*file)->path);
+        return blame(path, rc, err);
+    source = create(path);
     if (!source)
         return dcn_error_nomem(err);
     source->size = facts.size;
@@ -86,7 +94,7 @@ decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, de
 
     if ((rc = dcn_io_open(io, path, DCN_READ, &file, err)))
         return blame(path, rc, err);
-    rc = dcn_source_from_file(&file, out, err);
+    rc = dcn_source_from_file(&file, file->path, out, err);
     dcn_file_close(&file);
     return rc;
 }
@@ -147,7 +155,7 @@ decant_status dcn_source_check(dcn_source *source, decant_error *err)
     if (!source->file)
         return DECANT_OK;
     if ((rc = dcn_file_facts(source->file, &now, err)))
-        return blame(source->path, rc, err);
+        return blame_file(source, rc, err);
     if (now.size == source->size && now.mtime == source->facts.mtime)
         return DECANT_OK;
     rc = decant_error_set(err, DECANT_CHANGED, "was changed after it was opened");
@@ -247,7 +255,7 @@ decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t coun
         }
     dcn_sort(ranges, count, sizeof *ranges, by_place);
     rc = source->file ? read_file(source, ranges, count, err) : call_reader(source, ranges, count, err);
-    return blame(source->path, rc, err);
+    return blame_file(source, rc, err);
 }
 
 decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,

@@ -19,8 +19,11 @@ typedef struct dcn_source dcn_source;
  */
 decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, decant_error *err);
 
-/* A file that is open already. Takes it over on success. */
-decant_status dcn_source_from_file(dcn_file **file, dcn_source **out, decant_error *err);
+/* A file that is open already, known by `path`. Takes it over on success. */
+decant_status dcn_source_from_file(dcn_file **file, const char *path, dcn_source **out, decant_error *err);
+
+/* The refusal of what is no regular file: DECANT_UNSUPPORTED. */
+decant_status dcn_source_refuse(dcn_kind kind, decant_error *err);
 
 /* A reader of the caller's, copied. `name` is for messages. */
 decant_status dcn_source_from_reader(const decant_reader *reader, const char *name, dcn_source **out,

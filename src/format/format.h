@@ -6,14 +6,9 @@
 #ifndef DCN_FORMAT_H
 #define DCN_FORMAT_H
 
+#include "format/input.h"
 #include "model/model.h"
 #include "plan/plan.h"
-
-/* What a format may look at: its only door to the system. */
-typedef struct dcn_input {
-    decant_bytes *bytes; /* [lent] the whole file, buffer or range */
-    const char *name;    /* as the caller wrote it: for messages */
-} dcn_input;
 
 /* What is known of a file before anybody claims it. */
 typedef struct dcn_clue {

@@ -147,6 +147,17 @@ decant_status dcn_dir_stat(dcn_dir *d, const char *name, dcn_facts *out, decant_
     return in_dir(d, name, rc, err);
 }
 
+decant_status dcn_dir_readlink(dcn_dir *d, const char *name, char *out, size_t size, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_READLINK, .name = name};
+    decant_status rc = before(d->io, &call, err);
+
+    assert(is_bare(name));
+    if (!rc)
+        rc = after(d->io, &call, d->ops->readlink(d, name, out, size, err));
+    return in_dir(d, name, rc, err);
+}
+
 decant_status dcn_dir_list(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err)
 {
     const dcn_call call = {.verb = DCN_DO_LIST, .name = d->path};

@@ -66,6 +66,7 @@ typedef enum dcn_verb {
     DCN_DO_RANDOM,
     DCN_DO_OPEN,
     DCN_DO_STAT,
+    DCN_DO_READLINK,
     DCN_DO_LIST,
     DCN_DO_RENAME,
     DCN_DO_LINK,
@@ -117,6 +118,8 @@ typedef struct dcn_dir_ops {
                           decant_error *err);
     decant_status (*stat)(dcn_dir *d, const char *name, dcn_facts *out,
                           decant_error *err); /* a link itself; ".": the folder */
+    /* where a link leads, ended by a NUL; one that does not fit is UNSUPPORTED */
+    decant_status (*readlink)(dcn_dir *d, const char *name, char *out, size_t size, decant_error *err);
     /* calls `found` for each name but . and ..; not 0 from it stops the listing */
     decant_status (*list)(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err);
     decant_status (*rename)(dcn_dir *d, const char *name, const char *to, unsigned flags, decant_error *err);
@@ -187,6 +190,7 @@ decant_status dcn_io_random(dcn_io *io, void *dst, size_t len, decant_error *err
 decant_status dcn_dir_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
                            decant_error *err);
 decant_status dcn_dir_stat(dcn_dir *d, const char *name, dcn_facts *out, decant_error *err);
+decant_status dcn_dir_readlink(dcn_dir *d, const char *name, char *out, size_t size, decant_error *err);
 decant_status dcn_dir_list(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err);
 decant_status dcn_dir_rename(dcn_dir *d, const char *name, const char *to, unsigned flags, decant_error *err);
 decant_status dcn_dir_link(dcn_dir *d, const char *name, const char *to, decant_error *err);

@@ -87,6 +87,7 @@ static const struct {
     [DCN_DO_RANDOM] = {"cannot get random bytes", {0}},
     [DCN_DO_OPEN] = {"cannot open", {0}},
     [DCN_DO_STAT] = {"cannot look at it", {0}},
+    [DCN_DO_READLINK] = {"cannot tell where the link leads", {EINVAL, ENAMETOOLONG}},
     [DCN_DO_LIST] = {"cannot list the folder", {0}},
     [DCN_DO_RENAME] = {"cannot rename to this", {EINVAL, ENOSYS, EXDEV, EOPNOTSUPP}},
     [DCN_DO_LINK] = {"cannot link to this", {EPERM, EMLINK, EXDEV, EOPNOTSUPP}},
@@ -161,12 +162,15 @@ static decant_status failed(dcn_verb verb, decant_error *err)
 {
     int code = errno;
     char text[128];
+    struct rlimit limit;
     decant_status rc = status_of(verb, code);
 
     decant_error_set(err, rc, "%s: %s", calls[verb].what, words(code, text, sizeof text));
-    if (rc == DECANT_LIMIT)
+    if (rc == DECANT_LIMIT) {
+        if (code == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+            dcn_error_found(err, "a limit of %" PRIu64 " for this process", (uint64_t)limit.rlim_cur);
         dcn_error_hint(err, "close some, or raise the limit with ulimit -n");
-    else if (code == ENAMETOOLONG)
+    } else if (code == ENAMETOOLONG)
         dcn_error_hint(err, "choose a shorter path");
     else if (code == EFBIG)
         dcn_error_hint(err, "choose a disk that takes files of this size");
@@ -696,6 +700,20 @@ static decant_status posix_stat(dcn_dir *d, const char *name, dcn_facts *out, de
     return outcome(DCN_DO_STAT, look(dir_of(d)->fd, name, out), err);
 }
 
+static decant_status posix_readlink(dcn_dir *d, const char *name, char *out, size_t size, decant_error *err)
+{
+    ssize_t len = readlinkat(dir_of(d)->fd, name, out, size);
+
+    if (len >= 0 && (size_t)len == size) {
+        errno = ENAMETOOLONG; /* there may be more of it */
+        len = -1;
+    }
+    if (len < 0)
+        return failed(DCN_DO_READLINK, err);
+    out[len] = '\0';
+    return DECANT_OK;
+}
+
 static decant_status posix_list(dcn_dir *d, int (*found)(void *ctx, const char *name), void *ctx, decant_error *err)
 {
     /* a descriptor of its own: the position in a folder belongs to the description */
@@ -792,6 +810,7 @@ static void posix_close_dir(dcn_dir *d)
 static const dcn_dir_ops dir_ops = {
     .open = posix_open,
     .stat = posix_stat,
+    .readlink = posix_readlink,
     .list = posix_list,
     .rename = posix_rename,
     .link = posix_link,

@@ -7,11 +7,13 @@
 #include <string.h>
 
 static const char *const verbs[DCN_VERB_COUNT] = {
-    [DCN_DO_OPEN_DIR] = "open_dir", [DCN_DO_RANDOM] = "random",     [DCN_DO_OPEN] = "open", [DCN_DO_STAT] = "stat",
-    [DCN_DO_LIST] = "list",         [DCN_DO_RENAME] = "rename",     [DCN_DO_LINK] = "link", [DCN_DO_REMOVE] = "remove",
-    [DCN_DO_SYNC_DIR] = "sync_dir", [DCN_DO_SPACE] = "space",       [DCN_DO_READ] = "read", [DCN_DO_WRITE] = "write",
-    [DCN_DO_RESIZE] = "resize",     [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync", [DCN_DO_FACTS] = "facts",
-    [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble", [DCN_DO_COPY] = "copy",
+    [DCN_DO_OPEN_DIR] = "open_dir", [DCN_DO_RANDOM] = "random",     [DCN_DO_OPEN] = "open",
+    [DCN_DO_STAT] = "stat",         [DCN_DO_LIST] = "list",         [DCN_DO_RENAME] = "rename",
+    [DCN_DO_LINK] = "link",         [DCN_DO_REMOVE] = "remove",     [DCN_DO_SYNC_DIR] = "sync_dir",
+    [DCN_DO_SPACE] = "space",       [DCN_DO_READ] = "read",         [DCN_DO_WRITE] = "write",
+    [DCN_DO_RESIZE] = "resize",     [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync",
+    [DCN_DO_FACTS] = "facts",       [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble",
+    [DCN_DO_COPY] = "copy",         [DCN_DO_READLINK] = "readlink",
 };
 
 static bool has_range(dcn_verb verb)

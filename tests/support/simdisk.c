@@ -347,11 +347,29 @@ static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, deca
     bool is_tmp = disk_of(d->io)->is_tmp;
 
     if (strcmp(text, ".") == 0)
-        *out = (dcn_facts){.kind = DCN_KIND_FOLDER, .mode = is_tmp ? 01777 : 0755, .links = 2, .ours = !is_tmp};
+        *out = (dcn_facts){.dev = 7,
+                           .ino = UINT64_MAX - ((sim_dir *)d)->folder,
+                           .kind = DCN_KIND_FOLDER,
+                           .mode = is_tmp ? 01777 : 0755,
+                           .links = 2,
+                           .ours = !is_tmp};
     else if (found)
         facts_of(disk_of(d->io), found->inode, out);
     else
         return failed(DECANT_NOT_FOUND, ENOENT, err);
+    return DECANT_OK;
+}
+
+static decant_status sim_readlink(dcn_dir *d, const char *text, char *out, size_t size, decant_error *err)
+{
+    name *found = sim_names_find(&folder_of(d)->now, text);
+    const inode *i = found ? &disk_of(d->io)->state->inodes[found->inode] : NULL;
+
+    if (!i)
+        return failed(DECANT_NOT_FOUND, ENOENT, err);
+    if (i->kind != DCN_KIND_LINK || i->data->len >= size)
+        return failed(DECANT_UNSUPPORTED, EINVAL, err);
+    snprintf(out, size, "%.*s", (int)i->data->len, (const char *)i->data->bytes);
     return DECANT_OK;
 }
 
@@ -471,6 +489,7 @@ static void sim_close_dir(dcn_dir *d)
 static const dcn_dir_ops dir_ops = {
     .open = sim_open,
     .stat = sim_stat,
+    .readlink = sim_readlink,
     .list = sim_list,
     .rename = sim_rename,
     .link = sim_link,

@@ -106,7 +106,7 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     const dcn_chunk chunk = {"x", 1};
     dcn_facts facts;
     dcn_space space;
-    char byte;
+    char byte, text[16];
     const dcn_range range = {0, &byte, 1};
 
     io->gate = NULL;
@@ -119,6 +119,7 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     rc[DCN_DO_RANDOM] = dcn_io_random(io, &byte, 1, &errors[DCN_DO_RANDOM]);
     rc[DCN_DO_OPEN] = dcn_dir_open(dir, "f", DCN_READ, 0, &other, &errors[DCN_DO_OPEN]);
     rc[DCN_DO_STAT] = dcn_dir_stat(dir, "f", &facts, &errors[DCN_DO_STAT]);
+    rc[DCN_DO_READLINK] = dcn_dir_readlink(dir, "f", text, sizeof text, &errors[DCN_DO_READLINK]);
     rc[DCN_DO_LIST] = dcn_dir_list(dir, NULL, NULL, &errors[DCN_DO_LIST]);
     rc[DCN_DO_RENAME] = dcn_dir_rename(dir, "f", "g", 0, &errors[DCN_DO_RENAME]);
     rc[DCN_DO_LINK] = dcn_dir_link(dir, "g", "h", &errors[DCN_DO_LINK]);
