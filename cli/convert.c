@@ -108,6 +108,23 @@ static void put_row(const char *label, const char *text)
     printf("%-9s %s\n", label, text);
 }
 
+/* The files, where it is not one alone. */
+static void show_outputs(FILE *out, const char *margin, const decant_report *report)
+{
+    const char *path;
+    char number[CLI_NUMBER];
+    uint64_t bytes;
+    int published, durable;
+
+    if (!decant_report_output(report, 1, &path, &bytes, &published, &durable))
+        return;
+    for (size_t i = 0; decant_report_output(report, i, &path, &bytes, &published, &durable); i++) {
+        fputs(margin, out);
+        cli_put_text(out, path, strlen(path), SIZE_MAX);
+        fprintf(out, "   %s bytes\n", cli_thousands(number, bytes));
+    }
+}
+
 static void show_plan(const cli *c, const decant_report *report)
 {
     const char *path, *route, *reason, *text, *program, *why_not;
@@ -121,6 +138,7 @@ static void show_plan(const cli *c, const decant_report *report)
     fputs("to        ", stdout);
     cli_put_text(stdout, c->args.output, strlen(c->args.output), SIZE_MAX);
     printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
+    show_outputs(stdout, "          ", report);
 
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
         snprintf(line, sizeof line, "%s, kept afterwards (%s)", strcmp(route, "copy") == 0 ? "copied" : route, reason);
@@ -166,6 +184,7 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
         fprintf(stderr, "  replaced %s\n", text);
     if (!c->args.verbose)
         return;
+    show_outputs(stderr, "  wrote    ", report);
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
         fprintf(stderr, "  %-8s %s bytes of ", route, cli_thousands(number, bytes));
         cli_put_text(stderr, path, strlen(path), SIZE_MAX);
@@ -198,6 +217,24 @@ static void put_json_texts(cli_json *j, const char *key, const decant_report *re
     cli_json_close(j, ']');
 }
 
+static void put_json_outputs(cli_json *j, const decant_report *report)
+{
+    const char *path;
+    uint64_t bytes;
+    int published, durable;
+
+    cli_json_open(j, "outputs", '[');
+    for (size_t i = 0; decant_report_output(report, i, &path, &bytes, &published, &durable); i++) {
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", path);
+        cli_json_bytes(j, "size", bytes);
+        cli_json_bool(j, "published", published);
+        cli_json_bool(j, "durable", durable);
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
+}
+
 static void put_json_report(cli_json *j, const char *out, const decant_report *report)
 {
     const char *path, *route, *reason;
@@ -223,6 +260,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_bool(j, "durable", decant_report_durable(report));
     put_json_readers(j, report);
     cli_json_close(j, '}');
+    put_json_outputs(j, report);
     put_json_texts(j, "loses", report, decant_report_loss);
     put_json_texts(j, "gains", report, decant_report_gain);
     put_json_texts(j, "replaces", report, decant_report_replaces);

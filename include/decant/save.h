@@ -113,14 +113,17 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_size(const decant_model *model
 /* Reports. Texts are lent by the report. */
 DECANT_API const char *decant_report_path(const decant_report *report); /* "" where there is none */
 DECANT_API const char *decant_report_format(const decant_report *report);
-DECANT_API uint64_t    decant_report_size(const decant_report *report);      /* bytes of the output */
-DECANT_API uint64_t    decant_report_data(const decant_report *report);      /* bytes of tensors in it */
-DECANT_API size_t      decant_report_tensors(const decant_report *report);   /* tensors in it */
+DECANT_API uint64_t    decant_report_size(const decant_report *report);      /* bytes of all outputs */
+DECANT_API uint64_t    decant_report_data(const decant_report *report);      /* bytes of tensors in them */
+DECANT_API size_t      decant_report_tensors(const decant_report *report);   /* tensors in them */
 DECANT_API uint64_t    decant_report_memory(const decant_report *report);    /* staging planned, bytes */
 DECANT_API uint64_t    decant_report_room(const decant_report *report);      /* disk needed, bytes */
 DECANT_API uint64_t    decant_report_free(const decant_report *report);      /* disk free when planned, bytes */
-DECANT_API int         decant_report_published(const decant_report *report); /* the output is in place */
-DECANT_API int         decant_report_durable(const decant_report *report);   /* and survives power loss */
+DECANT_API int         decant_report_published(const decant_report *report); /* all outputs are in place */
+DECANT_API int         decant_report_durable(const decant_report *report);   /* and survive power loss */
+/** Per output, in the order of publication: path, bytes, whether it is in place and survives power loss; 0 past the last. */
+DECANT_API int decant_report_output(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
+                                    int *published, int *durable);
 /** What is lost ("3 param ids"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
 /** What the output gets that the model does not have ("metadata format = pt"), index from 0. NULL past the last. */

@@ -11,8 +11,14 @@ typedef struct line {
     const char *kind, *reason;
 } line;
 
+typedef struct target {
+    const char *path;
+    uint64_t bytes;
+    bool published, durable;
+} target;
+
 struct decant_report {
-    dcn_arena memory; /* texts and lines */
+    dcn_arena memory; /* texts, lines and targets */
     const char *path, *format;
     uint64_t size, data, staging, room, free;
     size_t tensors;
@@ -25,6 +31,8 @@ struct decant_report {
     dcn_openers openers;
     line *lines; /* one a source */
     size_t line_count;
+    target *targets; /* one an output */
+    size_t target_count;
 };
 
 static void count_plans(decant_report *r, const dcn_plans *plans)
@@ -47,6 +55,21 @@ static const char *copy_text(decant_report *r, const char *text)
     return dcn_arena_copy(&r->memory, text, strlen(text) + 1);
 }
 
+static bool copy_landings(decant_report *r, const dcn_landing *landings, size_t count)
+{
+    r->targets = dcn_arena_take(&r->memory, count * sizeof *r->targets);
+    if (!r->targets)
+        return false;
+    for (r->target_count = 0; r->target_count < count; r->target_count++) {
+        target *to = &r->targets[r->target_count];
+
+        *to = (target){.path = copy_text(r, landings[r->target_count].path), .bytes = landings[r->target_count].total};
+        if (!to->path)
+            return false;
+    }
+    return true;
+}
+
 /* Sources may be gone when the report is read. */
 static bool copy_routes(decant_report *r, const dcn_routes *routes)
 {
@@ -64,12 +87,14 @@ static bool copy_routes(decant_report *r, const dcn_routes *routes)
     return true;
 }
 
-decant_status dcn_report_create(const dcn_plans *plans, const dcn_routes *routes, const dcn_cut *cut, const char *path,
-                                const char *format, decant_report **out, decant_error *err)
+decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_routes *routes,
+                                const dcn_cut *cut, const char *path, const char *format, decant_report **out,
+                                decant_error *err)
 {
     decant_report *r = dcn_alloc(1, sizeof *r);
 
-    if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes)) {
+    if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes) ||
+        !copy_landings(r, landings, plans->count)) {
         decant_report_close(&r);
         return dcn_error_nomem(err);
     }
@@ -83,10 +108,15 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_routes *routes
     return DECANT_OK;
 }
 
-void dcn_report_outcome(decant_report *report, const dcn_output *output)
+void dcn_report_outcome(decant_report *report, dcn_output *const *outputs)
 {
-    report->published = output->published;
-    report->durable = output->durable;
+    report->published = report->durable = true;
+    for (size_t i = 0; i < report->target_count; i++) {
+        const dcn_output *o = outputs[i];
+
+        report->published &= report->targets[i].published = o && o->published;
+        report->durable &= report->targets[i].durable = o && o->durable;
+    }
 }
 
 const char *decant_report_path(const decant_report *report)
@@ -157,6 +187,20 @@ const char *decant_report_replaces(const decant_report *report, size_t index)
 int decant_report_reader(const decant_report *report, size_t index, const char **program, const char **why_not)
 {
     return dcn_openers_get(&report->openers, index, program, why_not);
+}
+
+int decant_report_output(const decant_report *report, size_t index, const char **path, uint64_t *bytes, int *published,
+                         int *durable)
+{
+    const target *t = report->targets + index;
+
+    if (index >= report->target_count)
+        return 0;
+    *path = t->path;
+    *bytes = t->bytes;
+    *published = t->published;
+    *durable = t->durable;
+    return 1;
 }
 
 int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,

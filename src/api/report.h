@@ -6,10 +6,11 @@
 #include "pour/route.h"
 
 /* A report of what is planned. `path` may be NULL. @param out [owned] */
-decant_status dcn_report_create(const dcn_plans *plans, const dcn_routes *routes, const dcn_cut *cut, const char *path,
-                                const char *format, decant_report **out, decant_error *err);
+decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_routes *routes,
+                                const dcn_cut *cut, const char *path, const char *format, decant_report **out,
+                                decant_error *err);
 
-/* What came of it. */
-void dcn_report_outcome(decant_report *report, const dcn_output *output);
+/* What came of it: one output a plan. */
+void dcn_report_outcome(decant_report *report, dcn_output *const *outputs);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "api/report.h"
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/ckd.h"
 #include "format/format.h"
 
@@ -18,8 +19,10 @@ typedef struct saving {
     char *name;
     dcn_plans plans;
     dcn_routes routes;
-    dcn_source **sources; /* those of the routes */
-    dcn_output *output;
+    dcn_source **sources;  /* those of the routes */
+    dcn_arena memory;      /* paths of landings */
+    dcn_landing *landings; /* one a plan */
+    dcn_output **outputs;  /* likewise; NULL: not made yet */
 } saving;
 
 static bool is_file(const saving *s)
@@ -214,41 +217,96 @@ static decant_status list_sources(saving *s, decant_error *err)
     return DECANT_OK;
 }
 
+/* Where each plan lands, and what people call that. */
+static decant_status land(saving *s, decant_error *err)
+{
+    s->landings = dcn_alloc(s->plans.count, sizeof *s->landings);
+    if (!s->landings)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < s->plans.count; i++) {
+        const dcn_plan *plan = &s->plans.items[i];
+        dcn_landing *to = &s->landings[i];
+        char *path = NULL;
+
+        *to = (dcn_landing){plan->name ? plan->name : s->name, s->path ? s->path : "", plan->total};
+        if (!plan->name)
+            continue;
+        path = s->dir ? dcn_io_join(s->dir->path, plan->name) : dcn_strndup(plan->name, strlen(plan->name));
+        if (!path || dcn_arena_adopt(&s->memory, path)) {
+            dcn_free(&path);
+            return dcn_error_nomem(err);
+        }
+        to->path = path;
+    }
+    return DECANT_OK;
+}
+
+/* One place holds one output. */
+static decant_status check_count(const saving *s, decant_error *err)
+{
+    decant_status rc;
+
+    if (s->plans.count == 1 || s->target->kind == DCN_TO_FILE || s->target->kind == DCN_TO_NOWHERE)
+        return DECANT_OK;
+    rc = decant_error_set(err, DECANT_UNSUPPORTED, "this place holds one output");
+    dcn_error_found(err, "%zu", s->plans.count);
+    dcn_error_expected(err, "1");
+    dcn_error_hint(err, "save to a path, beside which the others can lie, or ask for one output");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return rc;
+}
+
 /* All that can be refused before the first byte. */
 static decant_status plan(saving *s, decant_error *err)
 {
     decant_status rc;
 
     if ((rc = choose_format(s, err)) || (is_file(s) && (rc = choose_path(s, err))) || (rc = emit(s, err)) ||
-        (is_file(s) && (rc = open_folder(s, err))) || (rc = dcn_routes_collect(&s->plans, &s->routes, err)) ||
-        (rc = list_sources(s, err)) || (rc = dcn_sources_check(s->sources, s->routes.count, err)))
+        (rc = check_count(s, err)) || (is_file(s) && (rc = open_folder(s, err))) || (rc = land(s, err)) ||
+        (rc = dcn_routes_collect(&s->plans, &s->routes, err)) || (rc = list_sources(s, err)) ||
+        (rc = dcn_sources_check(s->sources, s->routes.count, err)))
         return rc;
     if (s->target->kind == DCN_TO_FILE)
-        rc = dcn_routes_check_file(&s->routes, s->dir, s->name, s->options.replace, s->plans.items[0].total, err);
+        rc = dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err);
     else if (s->target->kind == DCN_TO_FILE_IN_PLACE)
         rc = dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
     return rc;
 }
 
-static decant_status create_output(saving *s, decant_error *err)
+static decant_status create_output(saving *s, size_t i, decant_error *err)
 {
     const dcn_target *t = s->target;
+    const dcn_landing *to = &s->landings[i];
+    dcn_output **out = &s->outputs[i];
 
     switch (t->kind) {
     case DCN_TO_FILE:
-        return dcn_output_file(&s->dir, s->name, s->options.replace, &s->output, err);
+        return dcn_output_file(s->dir, to->name, to->path, s->options.replace, out, err);
     case DCN_TO_FILE_IN_PLACE:
-        return dcn_output_in_place(&s->dir, s->name, s->options.replace, s->sources, s->routes.count, &s->output, err);
+        return dcn_output_in_place(s->dir, to->name, to->path, s->options.replace, s->sources, s->routes.count, out,
+                                   err);
     case DCN_TO_MEMORY:
-        return dcn_output_memory(t->dst, t->len, &s->output, err);
+        return dcn_output_memory(t->dst, t->len, out, err);
     case DCN_TO_NEW:
-        return dcn_output_new(&s->output, err);
+        return dcn_output_new(out, err);
     case DCN_TO_STREAM:
-        return dcn_output_stream(t->stream.write, t->stream.ctx, &s->output, err);
+        return dcn_output_stream(t->stream.write, t->stream.ctx, out, err);
     case DCN_TO_NOWHERE:
         break;
     }
-    return dcn_output_sink(&s->output, err);
+    return dcn_output_sink(out, err);
+}
+
+static decant_status create_outputs(saving *s, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    s->outputs = dcn_alloc(s->plans.count, sizeof(dcn_output *));
+    if (!s->outputs)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < s->plans.count && rc == DECANT_OK; i++)
+        rc = create_output(s, i, err);
+    return rc;
 }
 
 static decant_status pour(saving *s, decant_error *err)
@@ -264,29 +322,24 @@ static decant_status pour(saving *s, decant_error *err)
     };
     decant_status rc = s->env->crew_seed ? dcn_crew_seeded(s->env->crew_seed, &crew, err) : dcn_crew_inline(&crew, err);
 
-    if (rc || (rc = create_output(s, err)))
+    if (rc || (rc = create_outputs(s, err)))
         goto done;
     job.crew = crew;
-    job.outputs = &s->output;
+    job.outputs = s->outputs;
     if ((rc = dcn_pour(&job, err)) == DECANT_OK && s->target->kind == DCN_TO_NEW)
-        rc = dcn_output_new_take(s->output, s->target->bytes, err);
+        rc = dcn_output_new_take(s->outputs[0], s->target->bytes, err);
 done:
     dcn_crew_close(&crew);
     return rc;
 }
 
-/* The caller knows his path; that of a scratch file says nothing to him. */
-static void name_output(const saving *s, decant_error *err)
-{
-    if (s->path && err->side == DECANT_SIDE_OUTPUT) {
-        err->path[0] = '\0';
-        dcn_error_path(err, s->path);
-    }
-}
-
 static void finish(saving *s)
 {
-    dcn_output_close(&s->output);
+    for (size_t i = 0; s->outputs && i < s->plans.count; i++)
+        dcn_output_close(&s->outputs[i]);
+    dcn_free(&s->outputs);
+    dcn_free(&s->landings);
+    dcn_arena_close(&s->memory);
     dcn_free(&s->sources);
     dcn_routes_close(&s->routes);
     dcn_plans_close(&s->plans);
@@ -307,19 +360,21 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
     dcn_options_take(&s.options, sizeof s.options, options);
     if ((rc = plan(&s, &failure)))
         goto done;
-    if (report && (rc = dcn_report_create(&s.plans, &s.routes, &env->cut, s.path, s.format->name, &made, &failure)))
+    if (report &&
+        (rc = dcn_report_create(&s.plans, s.landings, &s.routes, &env->cut, s.path, s.format->name, &made, &failure)))
         goto done;
     if (!plan_only)
         rc = pour(&s, &failure);
 done:
-    if (made && s.output)
-        dcn_report_outcome(made, s.output);
+    if (made && s.outputs)
+        dcn_report_outcome(made, s.outputs);
     if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE)) {
         *report = made;
         made = NULL;
     }
     if (rc) {
-        name_output(&s, &failure);
+        if (failure.side == DECANT_SIDE_OUTPUT)
+            dcn_error_path(&failure, s.path);
         if (err)
             *err = failure;
     }

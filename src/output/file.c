@@ -29,11 +29,7 @@ enum {
 
 typedef struct file_output {
     dcn_output out;
-    dcn_dir *dir;
-    char *name;
-    char *part; /* NULL: in place */
     dcn_file *file;
-    dcn_facts facts; /* of the file */
     bool replace;
     bool made; /* the file is of our making, and goes with us */
     bool old;  /* a regular file is to be replaced */
@@ -63,7 +59,7 @@ static decant_status set_size(file_output *f, const dcn_plan *plan, decant_error
 {
     decant_status rc = dcn_file_resize(f->file, plan->total, err);
 
-    return rc == DECANT_UNSUPPORTED && plan->total >= f->facts.size ? DECANT_OK : rc;
+    return rc == DECANT_UNSUPPORTED && plan->total >= f->out.facts.size ? DECANT_OK : rc;
 }
 
 static decant_status hold(file_output *f, const dcn_plan *plan, decant_error *err)
@@ -79,18 +75,18 @@ static decant_status name_part(file_output *f, decant_error *err)
     enum { ROOM = NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - (sizeof PART_END - 1) };
     uint8_t random[HEX / 2];
     dcn_buf name = {0};
-    decant_status rc = dcn_io_random(f->dir->io, random, sizeof random, err);
+    decant_status rc = dcn_io_random(f->out.dir->io, random, sizeof random, err);
 
     if (rc)
         return rc;
-    dcn_buf_put(&name, f->name, dcn_utf8_cut(f->name, strlen(f->name), ROOM));
+    dcn_buf_put(&name, f->out.name, dcn_utf8_cut(f->out.name, strlen(f->out.name), ROOM));
     dcn_buf_text(&name, PART_MIDDLE);
     for (size_t i = 0; i < sizeof random; i++)
         dcn_buf_format(&name, "%02x", random[i]);
     dcn_buf_put(&name, PART_END, sizeof PART_END);
     if ((rc = dcn_buf_check(&name, err)) == DECANT_OK) {
-        dcn_free(&f->part);
-        f->part = (char *)name.data;
+        dcn_free(&f->out.part);
+        f->out.part = (char *)name.data;
         name = (dcn_buf){0};
     }
     dcn_buf_close(&name);
@@ -107,16 +103,16 @@ static decant_status create_part(file_output *f, uint32_t mode, decant_error *er
     dcn_facts named;
     decant_status rc;
 
-    if ((rc = name_part(f, err)) || (rc = dcn_dir_open(f->dir, f->part, flags, mode, &f->file, err)))
+    if ((rc = name_part(f, err)) || (rc = dcn_dir_open(f->out.dir, f->out.part, flags, mode, &f->file, err)))
         return rc;
     f->made = true;
-    if ((rc = dcn_file_facts(f->file, &f->facts, err)))
+    if ((rc = dcn_file_facts(f->file, &f->out.facts, err)))
         return rc;
     rc = dcn_file_lock(f->file, err);
     if (rc && rc != DECANT_UNSUPPORTED)
         return rc;
-    rc = dcn_dir_stat(f->dir, f->part, &named, err);
-    if (rc == DECANT_NOT_FOUND || (rc == DECANT_OK && !dcn_facts_same_file(&named, &f->facts)))
+    rc = dcn_dir_stat(f->out.dir, f->out.part, &named, err);
+    if (rc == DECANT_NOT_FOUND || (rc == DECANT_OK && !dcn_facts_same_file(&named, &f->out.facts)))
         rc = decant_error_set(err, DECANT_BUSY, "the scratch file was taken away");
     return rc;
 }
@@ -125,7 +121,7 @@ static void drop_part(file_output *f)
 {
     dcn_file_close(&f->file);
     if (f->made)
-        dcn_dir_discard(f->dir, f->part);
+        dcn_dir_discard(f->out.dir, f->out.part);
     f->made = false;
 }
 
@@ -161,11 +157,13 @@ static decant_status remove_dead(const file_output *f, const char *name, decant_
     dcn_facts facts;
     decant_status rc;
 
-    if ((rc = dcn_dir_stat(f->dir, name, &facts, err)) || facts.kind != DCN_KIND_REGULAR || facts.uid != f->facts.uid)
+    if ((rc = dcn_dir_stat(f->out.dir, name, &facts, err)) || facts.kind != DCN_KIND_REGULAR ||
+        facts.uid != f->out.facts.uid)
         return unless_ours(rc);
-    if ((rc = dcn_dir_open(f->dir, name, DCN_WRITE | DCN_NO_FOLLOW, 0, &file, err)) || (rc = dcn_file_lock(file, err)))
+    if ((rc = dcn_dir_open(f->out.dir, name, DCN_WRITE | DCN_NO_FOLLOW, 0, &file, err)) ||
+        (rc = dcn_file_lock(file, err)))
         goto done;
-    rc = dcn_dir_remove(f->dir, name, err);
+    rc = dcn_dir_remove(f->out.dir, name, err);
 done:
     dcn_file_close(&file);
     return unless_ours(rc);
@@ -174,10 +172,10 @@ done:
 /* Parts that dead saves of this name have left. */
 static decant_status sweep_parts(const file_output *f, decant_error *err)
 {
-    sweep s = {.part = f->part, .prefix = strlen(f->part) - HEX - (sizeof PART_END - 1)};
+    sweep s = {.part = f->out.part, .prefix = strlen(f->out.part) - HEX - (sizeof PART_END - 1)};
     decant_status rc;
 
-    if ((rc = unless_ours(dcn_dir_list(f->dir, note_part, &s, err))) || (rc = dcn_buf_check(&s.names, err)))
+    if ((rc = unless_ours(dcn_dir_list(f->out.dir, note_part, &s, err))) || (rc = dcn_buf_check(&s.names, err)))
         goto done;
     for (size_t i = 0; i < s.names.len && rc == DECANT_OK; i += strlen((char *)s.names.data + i) + 1)
         rc = remove_dead(f, (char *)s.names.data + i, err);
@@ -191,7 +189,7 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
     file_output *f = (file_output *)o;
     dcn_facts old;
     uint32_t mode = 0666;
-    decant_status rc = dcn_dir_stat(f->dir, f->name, &old, err);
+    decant_status rc = dcn_dir_stat(f->out.dir, f->out.name, &old, err);
 
     if (rc && rc != DECANT_NOT_FOUND)
         return rc;
@@ -224,17 +222,17 @@ static decant_status open_in_place(file_output *f, decant_error *err)
     decant_status rc;
 
     if (f->replace) {
-        rc = dcn_dir_stat(f->dir, f->name, &f->facts, err);
+        rc = dcn_dir_stat(f->out.dir, f->out.name, &f->out.facts, err);
         if (rc && rc != DECANT_NOT_FOUND)
             return rc;
         if (rc == DECANT_OK)
             flags = DCN_WRITE | DCN_CREATE; /* a link may lead to nothing yet */
     }
-    rc = dcn_dir_open(f->dir, f->name, flags, 0666, &f->file, err);
+    rc = dcn_dir_open(f->out.dir, f->out.name, flags, 0666, &f->file, err);
     if (rc == DECANT_EXISTS)
         return dcn_output_exists(err);
     f->made = rc == DECANT_OK && flags & DCN_CREATE_NEW;
-    return rc ? rc : dcn_file_facts(f->file, &f->facts, err);
+    return rc ? rc : dcn_file_facts(f->file, &f->out.facts, err);
 }
 
 static decant_status begin_in_place(dcn_output *o, const dcn_plan *plan, decant_error *err)
@@ -245,14 +243,14 @@ static decant_status begin_in_place(dcn_output *o, const dcn_plan *plan, decant_
 
     if (rc)
         return rc;
-    if (f->facts.kind != DCN_KIND_REGULAR)
+    if (f->out.facts.kind != DCN_KIND_REGULAR)
         return decant_error_set(err, DECANT_EXISTS, "only a regular file can be written in place");
-    if (!(f->facts.mode & 0222))
+    if (!(f->out.facts.mode & 0222))
         return decant_error_set(err, DECANT_DENIED, "the file is read-only");
     for (size_t i = 0; i < f->source_count; i++) {
         const dcn_facts *source = dcn_source_facts(f->sources[i]);
 
-        if (source && dcn_facts_same_file(source, &f->facts)) {
+        if (source && dcn_facts_same_file(source, &f->out.facts)) {
             rc = decant_error_set(err, DECANT_SAME_FILE, "the output is one of the inputs and would be destroyed");
             dcn_error_hint(err, "save it as a whole new file, or under another name");
             return rc;
@@ -263,12 +261,12 @@ static decant_status begin_in_place(dcn_output *o, const dcn_plan *plan, decant_
     if ((rc = hold(f, plan, err)))
         return rc;
     if ((rc = reserve(f, plan, err))) {
-        dcn_file_resize(f->file, f->facts.size, NULL);
+        dcn_file_resize(f->file, f->out.facts.size, NULL);
         return rc;
     }
 
     /* keeps (4): what is held is still zeros */
-    zeros = (dcn_chunk){f->held, (size_t)dcn_min(f->held_len, f->facts.size)};
+    zeros = (dcn_chunk){f->held, (size_t)dcn_min(f->held_len, f->out.facts.size)};
     if (zeros.len && (rc = dcn_file_write(f->file, 0, &zeros, 1, err)))
         return rc;
     return set_size(f, plan, err);
@@ -312,7 +310,7 @@ static decant_status write_held(file_output *f, decant_error *err)
 static decant_status resemble(file_output *f, decant_error *err)
 {
     dcn_file *old = NULL;
-    decant_status rc = dcn_dir_open(f->dir, f->name, DCN_READ | DCN_NO_FOLLOW, 0, &old, err);
+    decant_status rc = dcn_dir_open(f->out.dir, f->out.name, DCN_READ | DCN_NO_FOLLOW, 0, &old, err);
 
     if (rc == DECANT_OK)
         rc = dcn_file_resemble(f->file, old, err);
@@ -340,54 +338,51 @@ static bool landed(const file_output *f)
 {
     dcn_facts now;
 
-    return dcn_dir_stat(f->dir, f->name, &now, NULL) == DECANT_OK && dcn_facts_same_file(&now, &f->facts);
+    return dcn_dir_stat(f->out.dir, f->out.name, &now, NULL) == DECANT_OK && dcn_facts_same_file(&now, &f->out.facts);
 }
 
 /* Without links either, the name is looked at and then taken: what comes in between is lost, and no call prevents it. */
 static decant_status take_name(file_output *f, decant_error *err)
 {
     dcn_facts now;
-    decant_status rc = dcn_dir_stat(f->dir, f->name, &now, err);
+    decant_status rc = dcn_dir_stat(f->out.dir, f->out.name, &now, err);
 
     if (rc == DECANT_NOT_FOUND)
-        return dcn_dir_rename(f->dir, f->part, f->name, 0, err);
+        return dcn_dir_rename(f->out.dir, f->out.part, f->out.name, 0, err);
     return rc ? rc : dcn_output_exists(err);
 }
 
 /* For file systems without an exclusive rename: the file gets its name as a second one, then the first one goes. */
 static decant_status link_in(file_output *f, decant_error *err)
 {
-    decant_status rc = dcn_dir_link(f->dir, f->part, f->name, err);
+    decant_status rc = dcn_dir_link(f->out.dir, f->out.part, f->out.name, err);
 
     if (rc == DECANT_UNSUPPORTED)
         return take_name(f, err);
     if (rc && !landed(f))
         return rc;
     f->made = false;
-    rc = dcn_dir_remove(f->dir, f->part, err);
+    rc = dcn_dir_remove(f->out.dir, f->out.part, err);
     return rc ? dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but the scratch name is left") : DECANT_OK;
 }
 
 static decant_status publish(dcn_output *o, decant_error *err)
 {
     file_output *f = (file_output *)o;
-    decant_status rc, synced;
+    decant_status rc;
 
-    rc = dcn_dir_rename(f->dir, f->part, f->name, f->replace ? 0 : DCN_NO_REPLACE, err);
+    rc = dcn_dir_rename(f->out.dir, f->out.part, f->out.name, f->replace ? 0 : DCN_NO_REPLACE, err);
     if (rc == DECANT_UNSUPPORTED && !f->replace)
         rc = link_in(f, err);
     if (rc && rc != DECANT_NOT_DURABLE && !landed(f))
         return rc == DECANT_EXISTS ? dcn_output_exists(err) : rc;
-    if (rc != DECANT_NOT_DURABLE)
-        rc = DECANT_OK;
     f->made = false;
+    return rc == DECANT_NOT_DURABLE ? rc : DECANT_OK;
+}
 
-    /* The new file is in place; what fails from here on is its durability alone. */
-    synced = dcn_dir_sync(f->dir, err);
-    if (synced)
-        return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
-    o->durable = true;
-    return rc;
+static decant_status settle(dcn_output *o, decant_error *err)
+{
+    return dcn_dir_sync(o->dir, err);
 }
 
 static void abandon(dcn_output *o)
@@ -396,7 +391,7 @@ static void abandon(dcn_output *o)
 
     dcn_file_close(&f->file); /* before its name goes: NFS keeps open files under another one */
     if (f->made)
-        dcn_dir_discard(f->dir, f->part ? f->part : f->name);
+        dcn_dir_discard(f->out.dir, f->out.part ? f->out.part : f->out.name);
     f->made = false;
 }
 
@@ -406,9 +401,8 @@ static void close_file(dcn_output *o)
 
     dcn_free(&f->held);
     dcn_file_close(&f->file);
-    dcn_dir_close(&f->dir);
-    dcn_free(&f->part);
-    dcn_free(&f->name);
+    dcn_free(&f->out.part);
+    dcn_free(&f->out.name);
     dcn_free(&f);
 }
 
@@ -419,6 +413,7 @@ static const dcn_output_ops file_ops = {
     .copy = copy_file,
     .seal = seal,
     .publish = publish,
+    .settle = settle,
     .abandon = abandon,
     .close = close_file,
 };
@@ -433,38 +428,39 @@ static const dcn_output_ops in_place_ops = {
     .close = close_file,
 };
 
-static decant_status create(const dcn_output_ops *ops, dcn_dir **dir, const char *name, bool replace, file_output **out,
-                            decant_error *err)
+static decant_status create(const dcn_output_ops *ops, dcn_dir *dir, const char *name, const char *path, bool replace,
+                            file_output **out, decant_error *err)
 {
     file_output *f = dcn_alloc(1, sizeof *f);
 
-    if (!f || !(f->name = dcn_strndup(name, strlen(name)))) {
+    if (!f || !(f->out.name = dcn_strndup(name, strlen(name)))) {
         dcn_free(&f);
         return dcn_error_nomem(err);
     }
     f->out.ops = ops;
+    f->out.dir = dir;
+    f->out.path = path;
     f->replace = replace;
-    f->dir = *dir;
-    *dir = NULL;
     *out = f;
     return DECANT_OK;
 }
 
-decant_status dcn_output_file(dcn_dir **dir, const char *name, bool replace, dcn_output **out, decant_error *err)
+decant_status dcn_output_file(dcn_dir *dir, const char *name, const char *path, bool replace, dcn_output **out,
+                              decant_error *err)
 {
     file_output *f;
-    decant_status rc = create(&file_ops, dir, name, replace, &f, err);
+    decant_status rc = create(&file_ops, dir, name, path, replace, &f, err);
 
     if (rc == DECANT_OK)
         *out = &f->out;
     return rc;
 }
 
-decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources,
-                                  size_t count, dcn_output **out, decant_error *err)
+decant_status dcn_output_in_place(dcn_dir *dir, const char *name, const char *path, bool replace,
+                                  dcn_source *const *sources, size_t count, dcn_output **out, decant_error *err)
 {
     file_output *f;
-    decant_status rc = create(&in_place_ops, dir, name, replace, &f, err);
+    decant_status rc = create(&in_place_ops, dir, name, path, replace, &f, err);
 
     if (rc == DECANT_OK) {
         f->sources = sources;

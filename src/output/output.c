@@ -2,11 +2,19 @@
 
 #include <assert.h>
 
-/* Memory is nobody's side, a callback of the caller's has said that it is the caller's. */
-static decant_status blame(decant_status rc, decant_error *err)
+/*
+ * Memory is nobody's side, a callback of the caller's has said that it is the caller's. Of what is the output's the caller
+ * knows the path; that of a scratch file or a folder says nothing to him.
+ */
+static decant_status blame(const dcn_output *o, decant_status rc, decant_error *err)
 {
-    if (rc && rc != DECANT_NOMEM)
-        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    if (!rc || rc == DECANT_NOMEM || !err)
+        return rc;
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    if (o->path && err->side == DECANT_SIDE_OUTPUT) {
+        err->path[0] = '\0';
+        dcn_error_path(err, o->path);
+    }
     return rc;
 }
 
@@ -14,7 +22,7 @@ decant_status dcn_output_begin(dcn_output *o, const dcn_plan *plan, decant_error
 {
     assert(o->phase == DCN_NEW);
     o->phase = DCN_BEGUN;
-    return o->ops->begin ? blame(o->ops->begin(o, plan, err), err) : DECANT_OK;
+    return o->ops->begin ? blame(o, o->ops->begin(o, plan, err), err) : DECANT_OK;
 }
 
 void *dcn_output_lend(dcn_output *o, uint64_t at, size_t len)
@@ -26,21 +34,21 @@ void *dcn_output_lend(dcn_output *o, uint64_t at, size_t len)
 decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err)
 {
     assert(o->phase == DCN_BEGUN && !(o->ops->can & DCN_CAN_LEND));
-    return blame(o->ops->write(o, at, c, count, err), err);
+    return blame(o, o->ops->write(o, at, c, count, err), err);
 }
 
 decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
                               decant_error *err)
 {
     assert(o->phase == DCN_BEGUN && o->ops->copy);
-    return blame(o->ops->copy(o, at, from, from_at, len, err), err);
+    return blame(o, o->ops->copy(o, at, from, from_at, len, err), err);
 }
 
 decant_status dcn_output_seal(dcn_output *o, decant_error *err)
 {
     assert(o->phase == DCN_BEGUN);
     o->phase = DCN_SEALED;
-    return o->ops->seal ? blame(o->ops->seal(o, err), err) : DECANT_OK;
+    return o->ops->seal ? blame(o, o->ops->seal(o, err), err) : DECANT_OK;
 }
 
 decant_status dcn_output_publish(dcn_output *o, decant_error *err)
@@ -48,11 +56,23 @@ decant_status dcn_output_publish(dcn_output *o, decant_error *err)
     decant_status rc;
 
     assert(o->phase == DCN_SEALED);
-    rc = o->ops->publish ? blame(o->ops->publish(o, err), err) : DECANT_OK;
+    rc = o->ops->publish ? blame(o, o->ops->publish(o, err), err) : DECANT_OK;
     if (rc == DECANT_OK || rc == DECANT_NOT_DURABLE) {
         o->phase = DCN_PUBLISHED;
         o->published = true;
     }
+    return rc;
+}
+
+decant_status dcn_output_settle(dcn_output *o, decant_error *err)
+{
+    decant_status rc;
+
+    assert(o->phase == DCN_SEALED || o->phase == DCN_PUBLISHED);
+    if (!o->ops->settle)
+        return DECANT_OK;
+    rc = blame(o, o->ops->settle(o, err), err);
+    o->durable = rc == DECANT_OK && o->published;
     return rc;
 }
 

@@ -28,7 +28,8 @@ typedef struct dcn_output_ops {
                           decant_error *err);
     /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
     decant_status (*seal)(dcn_output *o, decant_error *err);
-    decant_status (*publish)(dcn_output *o, decant_error *err); /* optional */
+    decant_status (*publish)(dcn_output *o, decant_error *err); /* optional: it gets its name */
+    decant_status (*settle)(dcn_output *o, decant_error *err);  /* optional: names in its folder survive power loss */
     void (*abandon)(dcn_output *o); /* optional: leaves nothing that begin made, also where begin failed */
     void (*close)(dcn_output *o);   /* frees; what is not published is abandoned by then */
 } dcn_output_ops;
@@ -40,6 +41,13 @@ struct dcn_output {
     dcn_phase phase;
     bool published; /* in place */
     bool durable;   /* and survives power loss */
+
+    /* of files; else NULL */
+    dcn_dir *dir;     /* [lent] */
+    const char *path; /* [lent] for messages: what the caller knows it by; may be NULL */
+    char *name;
+    char *part;      /* what it is called until it has its name; NULL before begin, and in place */
+    dcn_facts facts; /* since begin */
 };
 
 /* The wrappers, which hold the assertions on the order of phases, and say of a failure that it is the output's. */
@@ -50,6 +58,7 @@ decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint
                               decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);
+decant_status dcn_output_settle(dcn_output *o, decant_error *err);
 void dcn_output_abandon(dcn_output *o);
 void dcn_output_close(dcn_output **o);
 
@@ -57,16 +66,18 @@ void dcn_output_close(dcn_output **o);
  * A file, atomically: written under `<name>.decant-<16 hex>.part` beside it, locked, its first bytes last; synced once,
  * renamed (not replacing unless `replace`), the folder synced. Scratch files of dead saves of the same name are swept.
  *
- * @param dir  taken over on success
+ * @param dir   [lent] outlives the output
+ * @param path  [lent] for messages; outlives the output, and may be NULL
  */
-decant_status dcn_output_file(dcn_dir **dir, const char *name, bool replace, dcn_output **out, decant_error *err);
+decant_status dcn_output_file(dcn_dir *dir, const char *name, const char *path, bool replace, dcn_output **out,
+                              decant_error *err);
 
 /*
  * A file in place: links followed, inode kept, not synced. Opened by begin: created new unless `replace`, and refused
  * (DECANT_SAME_FILE) if it is one of `sources`.
  */
-decant_status dcn_output_in_place(dcn_dir **dir, const char *name, bool replace, dcn_source *const *sources,
-                                  size_t count, dcn_output **out, decant_error *err);
+decant_status dcn_output_in_place(dcn_dir *dir, const char *name, const char *path, bool replace,
+                                  dcn_source *const *sources, size_t count, dcn_output **out, decant_error *err);
 
 /* The refusal of an output whose name is taken: DECANT_EXISTS. */
 decant_status dcn_output_exists(decant_error *err);

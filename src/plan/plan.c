@@ -33,6 +33,7 @@ void dcn_plans_close(dcn_plans *plans)
         for (size_t k = 0; k < plan->literal_count; k++)
             dcn_free_raw((void *)(uintptr_t)plan->literals[k].data); /* ours, though a chunk is read only */
         dcn_free(&plan->pieces);
+        dcn_free(&plan->name);
     }
     dcn_free(&plans->items);
     *plans = (dcn_plans){0};

@@ -19,6 +19,7 @@ typedef struct dcn_piece {
 /* One output. Pieces rise and do not overlap; gaps between them are zeros. */
 typedef struct dcn_plan {
     const decant_model *model; /* [lent] */
+    char *name;                /* owned: of the file, bare; NULL: the one that was asked for */
     dcn_piece *pieces;
     size_t count, cap;
     dcn_chunk literals[4]; /* owned; more than a header and a trailer no format needs so far */
@@ -36,7 +37,7 @@ typedef struct dcn_loss {
 
 enum { DCN_LOSSES = 32, DCN_GAINS = 4 };
 
-/* What emit makes: the outputs of one save in the order of their publication (one, until sharded sets come). */
+/* What emit makes: the outputs of one save in the order of their publication. */
 typedef struct dcn_plans {
     dcn_plan *items;
     size_t count;

@@ -414,11 +414,42 @@ static void dispose(pouring *p)
     dcn_free(&p->from);
 }
 
+/* Names in the folders of these outputs survive power loss from here on: each folder is synced once. */
+static decant_status settle(const dcn_job *job, size_t from, size_t to, decant_error *err)
+{
+    dcn_output *const *o = job->outputs;
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = from; i < to && rc == DECANT_OK; i++)
+        if (i > from && o[i]->dir && o[i]->dir == o[i - 1]->dir)
+            o[i]->durable = o[i - 1]->durable;
+        else
+            rc = dcn_output_settle(o[i], err);
+    return rc;
+}
+
+/* These get their names. What fails behind that is their durability alone. */
+static decant_status publish(const dcn_job *job, size_t from, size_t to, decant_error *err)
+{
+    decant_status rc, unsure = DECANT_OK;
+
+    for (size_t i = from; i < to; i++) {
+        rc = dcn_output_publish(job->outputs[i], err);
+        if (rc == DECANT_NOT_DURABLE)
+            unsure = rc;
+        else if (rc)
+            return rc;
+    }
+    if (settle(job, from, to, err))
+        return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
+    return unsure;
+}
+
 decant_status dcn_pour(const dcn_job *job, decant_error *err)
 {
     pouring p = {.job = job};
     size_t count = job->plans->count;
-    decant_status rc, unsure = DECANT_OK;
+    decant_status rc;
 
     dcn_crew_reset(job->crew);
     if ((rc = prepare(&p, err)))
@@ -437,14 +468,7 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
             goto done;
     if ((rc = last_chance(&p, err)))
         goto done;
-    for (size_t i = 0; i < count; i++) {
-        rc = dcn_output_publish(job->outputs[i], err);
-        if (rc == DECANT_NOT_DURABLE)
-            unsure = rc;
-        else if (rc)
-            goto done;
-    }
-    rc = unsure;
+    rc = publish(job, 0, count, err);
 done:
     for (size_t i = 0; i < count; i++)
         dcn_output_abandon(job->outputs[i]); /* does nothing to what is published */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "base/sort.h"
 #include "pour/steps.h"
 
 enum {
@@ -85,19 +86,27 @@ static decant_status check_name(const dcn_routes *routes, const dcn_facts *old, 
     return dcn_output_exists(err);
 }
 
+/* Says it once, of however many outputs it is true. */
+static void note(dcn_routes *routes, const char *what)
+{
+    size_t i = 0;
+
+    while (routes->replaces[i] && strcmp(routes->replaces[i], what) != 0)
+        i++;
+    routes->replaces[i] = what;
+}
+
 /* What replacing it does that might not be expected. */
 static void note_replaced(dcn_routes *routes, const dcn_facts *old)
 {
-    size_t count = 0;
-
     if (old->kind == DCN_KIND_LINK) {
-        routes->replaces[0] = "a symbolic link; what it leads to stays";
+        note(routes, "a symbolic link; what it leads to stays");
         return;
     }
     if (old->links > 1)
-        routes->replaces[count++] = "a file with other names, which keep it";
+        note(routes, "a file with other names, which keep it");
     if (!old->ours)
-        routes->replaces[count++] = "a file of another user; the new one is yours";
+        note(routes, "a file of another user; the new one is yours");
 }
 
 /*
@@ -139,8 +148,7 @@ static decant_status check_room(dcn_routes *routes, const dcn_dir *dir, const dc
                                 decant_error *err)
 {
     routes->free = space->free == UINT64_MAX ? 0 : space->free;
-    if (dcn_ckd_align(&routes->room, total, space->block ? space->block : 1))
-        routes->room = UINT64_MAX;
+    routes->room = total;
     if (routes->room <= space->free)
         return DECANT_OK;
     decant_error_set(err, DECANT_NO_SPACE, "no room");
@@ -168,30 +176,84 @@ static decant_status blame_output(decant_status rc, decant_error *err)
     return rc;
 }
 
-decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char *name, bool replace, uint64_t total,
-                                    decant_error *err)
+/* The caller knows the output by its path, whatever the call that failed was on. */
+static void name_landing(const dcn_landing *landing, decant_error *err)
+{
+    if (err) {
+        err->path[0] = '\0';
+        dcn_error_path(err, landing->path);
+    }
+}
+
+static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_space *space, const dcn_landing *landing,
+                                   bool replace, decant_error *err)
 {
     dcn_facts old;
-    dcn_space space;
     bool replaces;
     decant_status rc;
 
-    if (strlen(name) > NAME_MOST) {
+    if (strlen(landing->name) > NAME_MOST) {
         rc = decant_error_set(err, DECANT_BAD_CALL, "the name is too long");
-        dcn_error_found(err, "%zu bytes", strlen(name));
+        dcn_error_found(err, "%zu bytes", strlen(landing->name));
         dcn_error_expected(err, "at most %d", NAME_MOST);
         dcn_error_hint(err, "choose a shorter one");
-        goto done;
+        return rc;
     }
-    rc = dcn_dir_stat(dir, name, &old, err);
+    rc = dcn_dir_stat(dir, landing->name, &old, err);
     replaces = rc == DECANT_OK;
     if (rc == DECANT_NOT_FOUND)
         rc = DECANT_OK;
     else if (replaces && !(rc = check_name(routes, &old, replace, err)))
         note_replaced(routes, &old);
-    if (rc || (rc = check_folder(dir, replaces ? &old : NULL, err)) || (rc = ask_space(dir, &space, err)) ||
-        (rc = check_limit(&space, total, err)))
+    if (rc || (rc = check_folder(dir, replaces ? &old : NULL, err)))
+        return rc;
+    return check_limit(space, landing->total, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const dcn_landing *const *)a)->name, (*(const dcn_landing *const *)b)->name);
+}
+
+static decant_status check_names_differ(const dcn_landing *landings, size_t count, decant_error *err)
+{
+    const dcn_landing **order = dcn_alloc(count, sizeof(const dcn_landing *));
+    decant_status rc = DECANT_OK;
+
+    if (!order)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        order[i] = &landings[i];
+    dcn_sort(order, count, sizeof(const dcn_landing *), by_name);
+    for (size_t i = 1; i < count && rc == DECANT_OK; i++)
+        if (strcmp(order[i]->name, order[i - 1]->name) == 0) {
+            rc = decant_error_set(err, DECANT_SAME_FILE, "two outputs have this name");
+            dcn_error_hint(err, "give each a name of its own");
+            dcn_error_path(err, order[i]->path);
+        }
+    dcn_free(&order);
+    return rc;
+}
+
+decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn_landing *landings, size_t count,
+                                     bool replace, decant_error *err)
+{
+    dcn_space space;
+    uint64_t total = 0;
+    decant_status rc;
+
+    if ((rc = check_names_differ(landings, count, err)) || (rc = ask_space(dir, &space, err)))
         goto done;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t size;
+
+        if ((rc = check_landing(routes, dir, &space, &landings[i], replace, err))) {
+            name_landing(&landings[i], err);
+            goto done;
+        }
+        if (dcn_ckd_align(&size, landings[i].total, space.block ? space.block : 1) || dcn_ckd_add(&total, total, size))
+            total = UINT64_MAX;
+    }
     rc = check_room(routes, dir, &space, total, err);
 done:
     return blame_output(rc, err);

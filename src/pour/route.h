@@ -15,26 +15,33 @@ typedef struct dcn_route {
     const char *reason; /* "plain save" */
 } dcn_route;
 
-enum { DCN_REPLACES = 2 }; /* a file can have other names and another owner; a link is one thing */
+enum { DCN_REPLACES = 3 }; /* a link; a file with other names; one of another owner */
 
 typedef struct dcn_routes {
     dcn_route *items; /* in the order in which sources are first used */
     size_t count, cap;
     uint64_t room;                      /* disk needed, bytes */
     uint64_t free;                      /* disk free, bytes; 0 if not known */
-    const char *replaces[DCN_REPLACES]; /* what is special about the file that is replaced; literals, NULL ends */
+    const char *replaces[DCN_REPLACES]; /* what is special about what is replaced; literals, NULL ends */
 } dcn_routes;
 
 /* The sources of a plan, each once, with the bytes of it that are used. */
 decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err);
 
+/* A file output to be. */
+typedef struct dcn_landing {
+    const char *name; /* bare, in the folder of the save */
+    const char *path; /* for messages and reports; "" where there is none */
+    uint64_t total;   /* bytes */
+} dcn_landing;
+
 /*
- * A file output at `name` in `dir`: the folder exists and can be written, what is at the name may be replaced (EXISTS
- * unless `replace`; only a regular file or a link can be), is no source unless `replace` (SAME_FILE), there is room for
- * `total` bytes, no limit of file size is passed, the scratch name fits.
+ * File outputs in `dir`: the folder exists and can be written, what is at each name may be replaced (EXISTS unless
+ * `replace`; only a regular file or a link can be) and is no source unless `replace` (SAME_FILE), no name is another
+ * output's, there is room for all of them, no limit of file size is passed, the scratch names fit.
  */
-decant_status dcn_routes_check_file(dcn_routes *routes, dcn_dir *dir, const char *name, bool replace, uint64_t total,
-                                    decant_error *err);
+decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn_landing *landings, size_t count,
+                                     bool replace, decant_error *err);
 
 /* A file output in place: no limit of file size is passed, which would end the process. The rest shows when it is opened. */
 decant_status dcn_routes_check_in_place(dcn_dir *dir, uint64_t total, decant_error *err);

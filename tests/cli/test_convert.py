@@ -83,6 +83,7 @@ class Convert(support.Case):
         self.assertEqual(document["output"]["size"], str(os.path.getsize(self.path("m.bpk"))))
         self.assertEqual((document["output"]["file"], document["output"]["tensor_count"]), ("m.bpk", 3))
         self.assertEqual((document["output"]["published"], document["output"]["durable"]), (True, True))
+        self.assertEqual(document["outputs"], [{"file": "m.bpk", "size": document["output"]["size"], "published": True, "durable": True}])
         self.assertEqual([i["route"] for i in document["inputs"]], ["copy"])
         self.assertEqual((document["loses"], document["gains"]), ([], []))
         self.assertEqual(document["output"]["opens_in"], [{"by": "Burn", "why_not": None}])

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-
 static const char header[] = "HEADER: what is poured, where";
 static const char trailer[] = "the end";
 
@@ -185,22 +183,20 @@ static decant_status take_stream(void *ctx, const void *data, size_t len, decant
     return DECANT_OK;
 }
 
-static decant_status create(vessel *v, const cargo *c, dcn_output **out, decant_error *err)
+static decant_status create(vessel *v, const cargo *c, dcn_dir **dir, dcn_output **out, decant_error *err)
 {
-    dcn_dir *dir = NULL;
-    char *name = NULL;
     decant_status rc = DECANT_OK;
 
     if (v->kind == TO_FILE || v->kind == TO_FILE_IN_PLACE)
-        rc = dcn_io_split(&v->disk->io, "out.bin", &dir, &name, err);
+        rc = dcn_io_open_dir(&v->disk->io, ".", dir, err);
     if (rc)
         return rc;
     switch (v->kind) {
     case TO_FILE:
-        rc = dcn_output_file(&dir, name, v->replace, out, err);
+        rc = dcn_output_file(*dir, "out.bin", NULL, v->replace, out, err);
         break;
     case TO_FILE_IN_PLACE:
-        rc = dcn_output_in_place(&dir, name, v->replace, &c->source, c->source ? 1 : 0, out, err);
+        rc = dcn_output_in_place(*dir, "out.bin", NULL, v->replace, &c->source, c->source ? 1 : 0, out, err);
         break;
     case TO_MEMORY:
         v->got_len = c->total + 5;
@@ -218,8 +214,6 @@ static decant_status create(vessel *v, const cargo *c, dcn_output **out, decant_
     default:
         rc = dcn_output_sink(out, err);
     }
-    dcn_dir_close(&dir);
-    dcn_free(&name);
     return rc;
 }
 
@@ -243,11 +237,12 @@ decant_status vessel_pour(vessel *v, const cargo *c, const dcn_job *how, uint64_
 {
     dcn_output *output = NULL;
     dcn_crew *crew = NULL;
+    dcn_dir *dir = NULL;
     dcn_job job = *how;
     decant_status rc;
 
     if ((rc = seed ? dcn_crew_seeded(seed, &crew, err) : dcn_crew_inline(&crew, err)) ||
-        (rc = create(v, c, &output, err)))
+        (rc = create(v, c, &dir, &output, err)))
         goto done;
     job.plans = &c->plans;
     job.outputs = &output;
@@ -259,6 +254,7 @@ decant_status vessel_pour(vessel *v, const cargo *c, const dcn_job *how, uint64_
         rc = take_new(v, output, err);
 done:
     dcn_output_close(&output);
+    dcn_dir_close(&dir);
     dcn_crew_close(&crew);
     return rc;
 }

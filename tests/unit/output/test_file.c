@@ -512,7 +512,7 @@ TEST(file__finds_a_scratch_name_for_the_longest_of_names)
         memcpy(name + 3 * i, "\xE2\x82\xAC", 3);
     name[255] = '\0';
     CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
-    CHECK_OK(dcn_output_file(&dir, name, false, &output, &err), &err);
+    CHECK_OK(dcn_output_file(dir, name, NULL, false, &output, &err), &err);
     CHECK_OK(dcn_output_begin(output, &plan, &err), &err);
     part = (char *)(uintptr_t)simdisk_names(disk, ".");
     CHECK_EQ(strspn(part, "\xE2\x82\xAC"), 225);
@@ -520,6 +520,7 @@ TEST(file__finds_a_scratch_name_for_the_longest_of_names)
     CHECK_OK(dcn_output_seal(output, &err), &err);
     CHECK_OK(dcn_output_publish(output, &err), &err);
     dcn_output_close(&output);
+    dcn_dir_close(&dir);
     CHECK_TEXT(simdisk_names(disk, "."), name);
     simdisk_free(&disk);
 }

@@ -1,7 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "support/alloc.h"
 #include "support/cargo.h"
 #include "support/gates.h"
@@ -472,12 +471,11 @@ TEST(pour__joins_what_lies_end_to_end_in_both_files)
     gates g;
     const uint8_t *got;
     size_t len;
-    char *name = NULL;
     decant_error err;
 
     neighbours_load(&n, disk, 32, 10);
-    CHECK_OK(dcn_io_split(&disk->io, "out.bin", &dir, &name, &err), &err);
-    CHECK_OK(dcn_output_file(&dir, name, false, &output, &err), &err);
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    CHECK_OK(dcn_output_file(dir, "out.bin", NULL, false, &output, &err), &err);
     gates_up(&g, &disk->io);
     CHECK_OK(neighbours_pour(&n, &output, &err), &err);
     CHECK_EQ(g.count[DCN_DO_READ], 1);
@@ -487,7 +485,7 @@ TEST(pour__joins_what_lies_end_to_end_in_both_files)
     got = simdisk_get(disk, "out.bin", &len);
     CHECK(got != NULL);
     CHECK_BYTES(got, len, n.content, n.total);
-    dcn_free(&name);
+    dcn_dir_close(&dir);
     neighbours_close(&n);
     simdisk_free(&disk);
 }

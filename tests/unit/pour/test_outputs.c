@@ -1,0 +1,85 @@
+#include "pour/route.h"
+#include "support/convoy.h"
+#include "support/gates.h"
+
+TEST(outputs__of_one_save_are_all_poured_and_their_folder_is_synced_once)
+{
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        simdisk *disk = simdisk_new();
+        gates g;
+        convoy c;
+        decant_error err;
+
+        convoy_load(&c, 4, seed);
+        gates_up(&g, &disk->io);
+        CHECK_OK(convoy_pour(&c, &(convoy_voyage){.disk = disk, .seed = seed}, &err), &err);
+        for (size_t i = 0; i < 4; i++) {
+            CHECK(convoy_landed(&c, disk, i));
+            CHECK(c.published[i] && c.durable[i]);
+        }
+        CHECK_TEXT(simdisk_names(disk, "."), "a.bin b.bin c.bin d.bin");
+        CHECK_EQ(g.count[DCN_DO_SYNC_DIR], 1);
+        gates_down(&g);
+        convoy_close(&c);
+        simdisk_free(&disk);
+    }
+}
+
+static decant_status check(simdisk *disk, const dcn_landing *landings, size_t count, bool replace, uint64_t *room,
+                           decant_error *err)
+{
+    dcn_routes routes = {0};
+    dcn_dir *dir = NULL;
+    decant_status rc;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, err), err);
+    rc = dcn_routes_check_files(&routes, dir, landings, count, replace, err);
+    if (room)
+        *room = routes.room;
+    dcn_routes_close(&routes);
+    dcn_dir_close(&dir);
+    return rc;
+}
+
+TEST(outputs__are_refused_where_one_of_them_is_and_it_is_named)
+{
+    static const dcn_landing landings[] = {{"a", "there/a", 10}, {"b", "there/b", 600}, {"c", "there/c", 10}};
+    simdisk *disk = simdisk_new();
+    decant_error err;
+
+    simdisk_put_text(disk, "b", "old");
+    CHECK_FAILS(check(disk, landings, 3, false, NULL, &err), DECANT_EXISTS, &err);
+    CHECK_TEXT(err.path, "there/b");
+    CHECK_OK(check(disk, landings, 3, true, NULL, &err), &err);
+    disk->limit = 500;
+    CHECK_FAILS(check(disk, landings, 3, true, NULL, &err), DECANT_NO_SPACE, &err);
+    CHECK_TEXT(err.path, "there/b");
+    simdisk_free(&disk);
+}
+
+TEST(outputs__need_room_for_all_of_them_together)
+{
+    static const dcn_landing landings[] = {{"a", "a", 513}, {"b", "b", 1}, {"c", "c", 0}};
+    simdisk *disk = simdisk_new();
+    uint64_t room = 0;
+    decant_error err;
+
+    disk->capacity = 3 * 512;
+    CHECK_OK(check(disk, landings, 3, false, &room, &err), &err);
+    CHECK_EQ(room, 3 * 512);
+    disk->capacity--;
+    CHECK_FAILS(check(disk, landings, 3, false, &room, &err), DECANT_NO_SPACE, &err);
+    simdisk_free(&disk);
+}
+
+TEST(outputs__of_one_save_have_names_of_their_own)
+{
+    static const dcn_landing landings[] = {{"a", "a", 1}, {"b", "b", 1}, {"a", "a", 1}};
+    simdisk *disk = simdisk_new();
+    decant_error err;
+
+    CHECK_FAILS(check(disk, landings, 3, true, NULL, &err), DECANT_SAME_FILE, &err);
+    CHECK_TEXT(err.path, "a");
+    CHECK(err.hint[0]);
+    simdisk_free(&disk);
+}
