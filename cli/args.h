@@ -8,14 +8,15 @@
 
 #include <decant/decant.h>
 
-enum { CLI_CONVERT = 1, CLI_PLAN = 2, CLI_INSPECT = 4, CLI_LS = 8, CLI_DIFF = 16, CLI_FORMATS = 32 };
+enum { CLI_CONVERT = 1, CLI_PLAN = 2, CLI_INSPECT = 4, CLI_LS = 8, CLI_DIFF = 16, CLI_FORMATS = 32, CLI_DIGEST = 64 };
 
 typedef struct cli_args {
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force;
     unsigned allow;          /* DECANT_ALLOW_* */
     const char *output, *to; /* NULL: not given */
-    char **files;            /* the words that are no flags; in argv, which is reordered */
+    const char *check;
+    char **files; /* the words that are no flags; in argv, which is reordered */
     size_t file_count;
 } cli_args;
 

@@ -40,7 +40,7 @@ struct cli {
     int exit;           /* the highest so far */
 };
 
-extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_formats;
+extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_digest, cli_formats;
 
 /*
  * Reports a failure: adds what the error lacks (the file, what to do next), prints it unless --json is set, keeps it for the

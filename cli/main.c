@@ -10,8 +10,8 @@
 #include "out.h"
 #include "signals.h"
 
-static const cli_command *const commands[] = {&cli_convert, &cli_plan,    &cli_inspect, &cli_ls,
-                                              &cli_diff,    &cli_formats, NULL};
+static const cli_command *const commands[] = {&cli_convert, &cli_plan,   &cli_inspect, &cli_ls,
+                                              &cli_diff,    &cli_digest, &cli_formats, NULL};
 
 /* --- help ----------------------------------------------------------------------------------------------------------- */
 
@@ -218,6 +218,7 @@ int cli_each_file(cli *c, void (*show)(cli *c, const char *path, const decant_mo
         const char *path = c->args.files[i];
         decant_model *model = NULL;
 
+        c->last = (decant_error){0};
         if (c->args.json) {
             cli_json_open(&c->json, NULL, '{');
             cli_json_text(&c->json, "file", path);
@@ -225,7 +226,7 @@ int cli_each_file(cli *c, void (*show)(cli *c, const char *path, const decant_mo
         if (cli_open(c, path, &model) == CLI_DONE)
             show(c, path, model);
         if (c->args.json) {
-            put_json_error(&c->json, model ? &(decant_error){0} : &c->last);
+            put_json_error(&c->json, &c->last);
             cli_json_close(&c->json, '}');
         }
         decant_model_close(&model);

@@ -23,5 +23,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/decantConfigVersion.cmake DESTINATION 
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_libdir ${pc_dir} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH pc_includedir ${pc_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+set(pc_libraries ${decant_libraries})
+list(TRANSFORM pc_libraries PREPEND -l)
+list(JOIN pc_libraries " " pc_libraries)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/decant.pc.in decant.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/decant.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

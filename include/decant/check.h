@@ -1,10 +1,10 @@
 /**
- * Comparing models.
+ * Proofs: comparing models, and digests of what they hold.
  */
 #ifndef DECANT_CHECK_H
 #define DECANT_CHECK_H
 
-#include <decant/model.h>
+#include <decant/save.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +55,40 @@ typedef struct decant_diff_totals {
 DECANT_API DECANT_MUST_CHECK decant_status decant_diff(const decant_model *a, const decant_model *b,
                                                        decant_on_difference found, void *ctx,
                                                        decant_diff_totals *totals, decant_error *err);
+
+/** Room for a digest: the 64 digits of a SHA-256 in lower case, and a NUL. */
+#define DECANT_DIGEST 65
+
+/** Options of decant_digest(). NULL or all zero: the defaults. */
+typedef struct decant_digest_options {
+    size_t          size;     /* of this struct */
+    decant_progress progress; /* told of bytes read */
+    void           *progress_ctx;
+} decant_digest_options;
+
+/**
+ * Called for each tensor when its data has been read, in the model's order. Everything is lent for the time of the callback.
+ *
+ * @param hex  the SHA-256 of its packed little-endian bytes in row-major order; of a quantized type its bytes as they are
+ * @return not 0 to stop
+ */
+typedef int (*decant_on_digest)(void *ctx, const decant_tensor *tensor, const char *hex);
+
+/**
+ * The digest of a model: the SHA-256 of the lines `HEX DTYPE SHAPE NAME`, sorted by bytes, each ended by a newline. HEX is
+ * the tensor's digest, DTYPE as decant_dtype_name() has it, SHAPE like `[2,3]`, NAME a JSON string with the fewest escapes.
+ * Order, container and metadata do not count, and anyone can compute it again.
+ *
+ * @param found  may be NULL
+ * @param hex    of DECANT_DIGEST bytes
+ * @return DECANT_UNSUPPORTED in a build without libcrypto; DECANT_MISMATCH, DECANT_BAD_CALL for models that no save would
+ *         take; that of a failed read; DECANT_CANCELLED
+ *
+ * All data is read once, providers are asked as by a save. Memory: a slot of 1 MiB, and 56 bytes a tensor.
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_digest(const decant_model          *model,
+                                                         const decant_digest_options *options, decant_on_digest found,
+                                                         void *ctx, char *hex, decant_error *err);
 
 #ifdef __cplusplus
 }

@@ -294,7 +294,7 @@ static decant_status create_output(saving *s, size_t i, decant_error *err)
     case DCN_TO_NOWHERE:
         break;
     }
-    return dcn_output_sink(out, err);
+    return dcn_output_sink(NULL, NULL, out, err);
 }
 
 static decant_status create_outputs(saving *s, decant_error *err)

@@ -93,7 +93,10 @@ decant_status dcn_output_new_take(dcn_output *o, decant_bytes **out, decant_erro
 decant_status dcn_output_stream(decant_status (*write)(void *ctx, const void *data, size_t len, decant_error *err),
                                 void *ctx, dcn_output **out, decant_error *err);
 
-/* Takes everything and keeps nothing: measures, and later hashes. */
-decant_status dcn_output_sink(dcn_output **out, decant_error *err);
+/* Is shown bytes at `at` of an output. */
+typedef decant_status dcn_see(void *ctx, uint64_t at, const dcn_chunk *chunk, decant_error *err);
+
+/* Takes everything and keeps nothing; shows it to `see`, front to back, unless that is NULL. */
+decant_status dcn_output_sink(dcn_see *see, void *ctx, dcn_output **out, decant_error *err);
 
 #endif

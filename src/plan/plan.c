@@ -106,6 +106,24 @@ void dcn_plan_finish(dcn_plan *plan, uint64_t total)
     plan->total = total;
 }
 
+decant_status dcn_plans_data(dcn_plans *plans, const decant_model *model, decant_error *err)
+{
+    dcn_plan *plan;
+    uint64_t at = 0;
+    decant_status rc;
+
+    if ((rc = dcn_plans_add(plans, model, &plan, err)) || (rc = dcn_plan_reserve(plan, model->count, err)))
+        return rc;
+    for (size_t i = 0; i < model->count; i++) {
+        if ((rc = dcn_plan_entry(plan, at, i, err)))
+            return rc;
+        if (dcn_ckd_add(&at, at, model->entries[i].data.len))
+            return decant_error_set(err, DECANT_LIMIT, "all data together is longer than 64 bits can say");
+    }
+    dcn_plan_finish(plan, at);
+    return DECANT_OK;
+}
+
 /* --- what is lost and gained ------------------------------------------------------------------------------------- */
 
 void dcn_plans_lose(dcn_plans *plans, uint64_t count, const char *what, const char *name, size_t name_len)

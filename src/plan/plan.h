@@ -70,6 +70,9 @@ decant_status dcn_plan_entry(dcn_plan *plan, uint64_t at, size_t index, decant_e
 /* Ends the plan: the output has `total` bytes. Asserts that pieces rise, do not overlap, and fit. */
 void dcn_plan_finish(dcn_plan *plan, uint64_t total);
 
+/* Adds a plan of nothing but data: that of all entries, in their order, without gaps. For who looks at it. */
+decant_status dcn_plans_data(dcn_plans *plans, const decant_model *model, decant_error *err);
+
 /* Bytes of piece `i`. */
 uint64_t dcn_plan_piece_len(const dcn_plan *plan, size_t i);
 

@@ -11,8 +11,8 @@ import unittest
 
 import support
 
-COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "formats"]
-NOT_YET = ["verify", "digest", "extract", "edit", "cat", "recover", "devices"]
+COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "formats"]
+NOT_YET = ["verify", "extract", "edit", "cat", "recover", "devices"]
 
 
 class Help(support.Case):
@@ -98,8 +98,10 @@ class ManPages(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             support.write_model(os.path.join(folder, "a.safetensors"), [("w", "U8", [2], b"ab")])
             support.write_model(os.path.join(folder, "b.safetensors"), [("w", "U8", [2], b"ac")])
+            with open(os.path.join(folder, "a.digest"), "wb") as f:
+                subprocess.run([support.DECANT, "digest", "a.safetensors"], stdout=f, cwd=folder, check=True)
             for words in [["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
-                          ["diff", "a.safetensors", "b.safetensors"]]:
+                          ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
                 walk(json.loads(run.stdout))
         return found

@@ -13,5 +13,23 @@ needs=$(readelf -d "$work/libdecant.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
     exit 1
 }
 
+# What needs another library is left out, and says so.
+cat >"$work/digest.c" <<'C'
+#include <decant/decant.h>
+int main(void)
+{
+    decant_model *model = NULL;
+    char hex[DECANT_DIGEST];
+    decant_error err = {0};
+    int right = !decant_model_create(&model, &err) &&
+                decant_digest(model, NULL, NULL, NULL, hex, &err) == DECANT_UNSUPPORTED && err.hint[0];
+
+    decant_model_close(&model);
+    return !right;
+}
+C
+cc -std=c11 -Iinclude -o "$work/digest" "$work/digest.c" "$work/libdecant.so"
+"$work/digest"
+
 # The list is whole: no source of the library is missing from it.
 diff <(sort src/sources.list) <(find src -name '*.c' | sort)

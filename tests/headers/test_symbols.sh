@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The libraries define decant_* for others to see and nothing else, and the shared one needs libc alone.
+# The libraries define decant_* for others to see and nothing else, and the shared one needs libc, and what was chosen for the build.
 set -euo pipefail
 cd "$DECANT_BUILD"
 
@@ -22,7 +22,8 @@ check_names libdecant.so -D
 check_names libdecant.a -g
 
 needs=$(readelf -d libdecant.so | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-[[ $needs == libc.so.6 ]] || {
-    printf 'libdecant.so needs more than libc:\n%s\n' "$needs"
+needs=$(grep -Ev '^(libc\.so\.6|libcrypto\.so\.[0-9]+)$' <<<"$needs" || true)
+[[ -z $needs ]] || {
+    printf 'libdecant.so needs more than it may:\n%s\n' "$needs"
     exit 1
 }

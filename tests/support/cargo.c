@@ -212,7 +212,7 @@ static decant_status create(vessel *v, const cargo *c, dcn_dir **dir, dcn_output
         rc = dcn_output_stream(take_stream, v, out, err);
         break;
     default:
-        rc = dcn_output_sink(out, err);
+        rc = dcn_output_sink(NULL, NULL, out, err);
     }
     return rc;
 }
