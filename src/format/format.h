@@ -23,8 +23,9 @@ typedef struct dcn_format {
     const char *name;                   /* "safetensors": options, errors, CLI */
     const char *const *extensions;      /* no dot, canonical first, NULL ends */
     int (*probe)(const dcn_clue *clue); /* 0 not mine, 100 certain; pure */
+    /* metadata becomes a model, sorted (dcn_model_sort) and noted; lenient: DECANT_LENIENT_* */
     decant_status (*index)(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
-                           decant_error *err); /* lenient: DECANT_LENIENT_* */
+                           decant_error *err);
     decant_status (*emit)(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
 } dcn_format;
 
@@ -45,7 +46,7 @@ const dcn_format *dcn_format_for_path(const char *path);
  */
 decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_error *err);
 
-/* The whole of the opening: detect (or the format named), index, sorted and noted. @param out [owned] */
+/* The whole of the opening: detect (or the format named), index, noted. @param out [owned] */
 decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, unsigned lenient,
                               decant_model **out, decant_error *err);
 

@@ -304,8 +304,7 @@ decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn
     decant_status rc;
 
     if ((rc = choose(in, &format, err)) || (rc = decant_model_create(&model, err)) ||
-        (rc = format->index(in, limits, lenient, model, err)) || (rc = dcn_model_sort(model, err)) ||
-        (rc = note_origin(model, in, format, err)))
+        (rc = format->index(in, limits, lenient, model, err)) || (rc = note_origin(model, in, format, err)))
         goto done;
     *out = model;
     model = NULL;

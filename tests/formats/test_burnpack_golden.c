@@ -104,35 +104,6 @@ TEST(golden__is_read_as_burn_pack_reads_it)
     }
 }
 
-/* --- files of older versions -------------------------------------------------------------------------------------- */
-
-/* Burn's own reader refuses some with a misleading error, and reads others wrong. */
-TEST(legacy__is_refused_by_name_with_a_way_out)
-{
-    static const struct {
-        const char *name, *said;
-    } files[] = {
-        {"legacy-0.19-bool", "'Bool' as Burn 0.19 and 0.20 wrote it"},
-        {"legacy-0.19-plain", "Burn 0.19, whose data is not aligned"},
-        {"legacy-0.20-plain", "'Bool' as Burn 0.19 and 0.20 wrote it"},
-        {"legacy-0.20-quant", "quantization scheme of Burn 0.20"},
-        {"legacy-0.21-quant", "quantization scheme of Burn 0.20 or 0.21"},
-    };
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        decant_model *model = NULL;
-        decant_error err = {0};
-        size_t len;
-        uint8_t *file = file_of(files[i].name, &len);
-
-        CHECK_FAILS(model_open(&dcn_burnpack, file, len, NULL, DECANT_LENIENT_ALL, &model, &err), DECANT_UNSUPPORTED,
-                    &err);
-        CHECK_HAS(err.message, files[i].said);
-        CHECK_HAS(err.hint, "safetensors");
-        free(file);
-    }
-}
-
 /* --- worked by hand ----------------------------------------------------------------------------------------------- */
 
 static const float floats[] = {1, 2, 3, 4};

@@ -414,10 +414,8 @@ TEST(truncation__is_seen_at_every_length)
     uint8_t *file = bpk_file(ALONE(W), 16, &len);
 
     for (size_t cut = 0; cut < len; cut++) {
-        bool as_0_19 = cut == 10 + 48 + 16; /* of which it has the very size */
-
-        CHECK_EQ(open_bytes(file, cut), as_0_19 ? DECANT_UNSUPPORTED : DECANT_TRUNCATED);
-        CHECK_HAS(err.message, as_0_19 ? "Burn 0.19" : cut < 2 ? "the file " : " bytes, ");
+        CHECK_EQ(open_bytes(file, cut), DECANT_TRUNCATED);
+        CHECK_HAS(err.message, cut < 2 ? "the file " : " bytes, ");
     }
     CHECK_EQ(open_bytes(file, len), DECANT_OK);
     free(file);
@@ -593,19 +591,6 @@ TEST(schemes__of_unknown_parts_are_refused)
     malformed(QUANT("a1 'PackedU32' 20", "f6", "f6"));
     malformed(QUANT("a2 'PackedU32' 00 'PackedU32' 00", "f6", "f6"));
     malformed(QUANT("'Native'", "00", "f6"));
-}
-
-TEST(schemes__of_older_versions_are_refused_by_name)
-{
-    static const char old[] = "a3 'dtype' a1 'QFloat' a5 'value' 'Q8F' 'param' 'F32' 'store' a1 'PackedU32' 00"
-                              "'level' 'Tensor' 'mode' 'Symmetric' 'shape' 820204 'data_offsets' 82000c";
-    char text[512];
-
-    snprintf(text, sizeof text, "a1 'tensors' a1 'w' %s", old);
-    CHECK_HAS(refused(text, 12, true, DECANT_UNSUPPORTED), "tensor 'w': a quantization scheme of Burn 0.20 or 0.21");
-    CHECK_HAS(refused(QUANT("'U32'", "f6", "f6"), 16, true, DECANT_UNSUPPORTED), "Burn 0.19");
-    CHECK_HAS(refused(ALONE("a3 'dtype' 'Bool' 'shape' 8102 'data_offsets' 820002"), 2, true, DECANT_UNSUPPORTED),
-              "'Bool' as Burn 0.19 and 0.20 wrote it");
 }
 
 /* A scheme is held once for all the tensors in a row that share it. */

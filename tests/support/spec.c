@@ -51,6 +51,21 @@ static decant_status block_of(const json_t *block, decant_quant *quant, decant_e
     return scale_of(json_object_get(block, "dtype"), &quant->block_scale, err);
 }
 
+/* The scales of a scheme as Burn 0.20 and 0.21 had it. */
+static decant_status old_scales_of(const json_t *spec, decant_quant *quant, decant_error *err)
+{
+    const json_t *param = json_object_get(spec, "param"), *extent;
+    const json_t *block = json_object_get(json_object_get(spec, "level"), "Block");
+    size_t i;
+
+    if (!block)
+        return scale_of(param, &quant->tensor_scale, err);
+    quant->block_rank = (uint8_t)json_integer_value(json_object_get(block, "len"));
+    json_array_foreach(json_object_get(block, "storage"), i, extent) quant->block[i] =
+        (uint8_t)json_integer_value(extent);
+    return scale_of(param, &quant->block_scale, err);
+}
+
 static decant_status scheme_of(const json_t *spec, decant_quant *quant, decant_error *err)
 {
     static const char *const values[] = {"Q8F", "E5M2", "E4M3", "Q4F", "E2M1", "Q2F", "Q8S", "Q4S", "Q2S"};
@@ -68,6 +83,8 @@ static decant_status scheme_of(const json_t *spec, decant_quant *quant, decant_e
     else if ((packed = json_object_get(store, "PackedNative")))
         quant->store = DECANT_STORE_PACKED_NATIVE;
     quant->packed_dim = (uint64_t)json_integer_value(packed);
+    if (json_object_get(spec, "level"))
+        return old_scales_of(spec, quant, err);
     if ((rc = scale_of(json_object_get(spec, "tensor"), &quant->tensor_scale, err)))
         return rc;
     return block_of(json_object_get(spec, "block"), quant, err);
@@ -75,7 +92,7 @@ static decant_status scheme_of(const json_t *spec, decant_quant *quant, decant_e
 
 static decant_status dtype_of(const json_t *spec, decant_tensor *tensor, decant_quant *scheme, decant_error *err)
 {
-    static const char *const bools[] = {"Native", "U8", "U32"};
+    static const char *const bools[] = {"Native", "U8", "U32"}, *const bool_alone = "Bool";
     const json_t *quantized = json_object_get(spec, "QFloat");
     unsigned index;
 
@@ -83,6 +100,10 @@ static decant_status dtype_of(const json_t *spec, decant_tensor *tensor, decant_
         tensor->dtype = DECANT_QFLOAT;
         tensor->quant = scheme;
         return scheme_of(quantized, scheme, err);
+    }
+    if (one_of(spec, &bool_alone, 1, &index)) { /* Burn 0.19 and 0.20 */
+        tensor->dtype = DECANT_BOOL;
+        return DECANT_OK;
     }
     if (one_of(json_object_get(spec, "Bool"), bools, 3, &index)) {
         tensor->dtype = (decant_dtype)(DECANT_BOOL + index);

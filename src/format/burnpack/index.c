@@ -23,6 +23,13 @@ typedef struct oddities {
     uint64_t after_data;     /* bytes */
 } oddities;
 
+/* Forms that Burn once wrote under today's magic and version, and its readers of today refuse or misread. Told as well. */
+typedef struct legacies {
+    bool layout;      /* 0.19: data right behind the metadata, end to end */
+    uint64_t bools;   /* 0.19, 0.20: a name without a store */
+    uint64_t schemes; /* 0.19 to 0.21: `level` and `param` */
+} legacies;
+
 typedef struct header {
     dcn_cbor cbor;
     decant_model *model;
@@ -39,8 +46,10 @@ typedef struct header {
     unsigned dtype;      /* of the last tensor, in the order of the format: mostly that of the next */
     decant_quant scheme; /* likewise, as it was written */
     dcn_extra *quant;    /* and as it is held */
+    bool then;           /* of a tensor that is laid out as Burn 0.21 did */
     unsigned lenient;    /* DECANT_LENIENT_* */
     oddities odd;
+    legacies old;
 } header;
 
 static bool is(dcn_chunk text, const char *wanted)
@@ -70,14 +79,6 @@ static decant_status malformed(header *h, const char *what)
     decant_error_set(h->err, DECANT_MALFORMED, "%s", what);
     dcn_error_at(h->err, dcn_cbor_offset(&h->cbor));
     return DECANT_MALFORMED;
-}
-
-/* Forms that Burn once wrote and its readers of today refuse or misread. (Reading them has its place here.) */
-static decant_status legacy(header *h, const char *what)
-{
-    decant_error_set(h->err, DECANT_UNSUPPORTED, "%s, which is not read yet", what);
-    dcn_error_hint(h->err, "load it with that version of Burn and save it as safetensors");
-    return DECANT_UNSUPPORTED;
 }
 
 static decant_status skip_unknown(header *h, dcn_chunk key)
@@ -210,9 +211,17 @@ static decant_status read_name(header *h, const char *what, const char *const *n
 
 /* --- quantization schemes ----------------------------------------------------------------------------------------- */
 
+/* A scheme, as far as it is read. */
+typedef struct scheme {
+    decant_quant quant;
+    bool today;                     /* it has a key that only today's form has */
+    bool u32, has_level, has_param; /* what only the form of Burn 0.19 to 0.21 has */
+    decant_scale param;             /* of the innermost scales */
+} scheme;
+
 static decant_status read_value(header *h, void *into)
 {
-    decant_quant *quant = into;
+    decant_quant *quant = &((scheme *)into)->quant;
     unsigned i = 0;
     decant_status rc = read_name(h, "quantized value", dcn_bpk_values, DCN_BPK_VALUES, &i);
 
@@ -222,27 +231,30 @@ static decant_status read_value(header *h, void *into)
 
 static decant_status read_store(header *h, void *into)
 {
-    decant_quant *quant = into;
+    scheme *s = into;
     variant v;
     size_t i;
     decant_status rc;
 
     if ((rc = begin_variant(h, &v)))
         return rc;
-    if (!v.has_value && is(v.name, "U32"))
-        return legacy(h, "a quantization scheme of Burn 0.19");
+    if (!v.has_value && is(v.name, DCN_BPK_OLD_U32)) {
+        s->u32 = true;
+        s->quant.store = DECANT_STORE_PACKED_U32;
+        return DECANT_OK;
+    }
     i = find(v.name, dcn_bpk_stores, DCN_BPK_STORES);
     if (i == DCN_BPK_STORES || v.has_value != (i != DECANT_STORE_NATIVE))
         return unknown(h, "quantized store", v.name);
-    quant->store = (decant_quant_store)i;
-    if (v.has_value && !dcn_cbor_u64(&h->cbor, &quant->packed_dim))
+    s->quant.store = (decant_quant_store)i;
+    if (v.has_value && !dcn_cbor_u64(&h->cbor, &s->quant.packed_dim))
         return h->cbor.status;
     return end_variant(h, &v);
 }
 
 static decant_status read_mode(header *h, void *into)
 {
-    decant_quant *quant = into;
+    decant_quant *quant = &((scheme *)into)->quant;
     unsigned i = 0;
     decant_status rc = read_name(h, "quantization mode", dcn_bpk_modes, DCN_BPK_MODES, &i);
 
@@ -261,21 +273,20 @@ static decant_status read_scale(header *h, decant_scale *out)
 
 static decant_status read_tensor_scale(header *h, void *into)
 {
-    decant_quant *quant = into;
+    scheme *s = into;
 
-    return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_scale(h, &quant->tensor_scale);
+    s->today = true;
+    return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_scale(h, &s->quant.tensor_scale);
 }
 
 static decant_status read_block_scale(header *h, void *into)
 {
-    decant_quant *quant = into;
-
-    return read_scale(h, &quant->block_scale);
+    return read_scale(h, &((scheme *)into)->quant.block_scale);
 }
 
 static decant_status read_storage(header *h, void *into)
 {
-    decant_quant *quant = into;
+    decant_quant *quant = &((scheme *)into)->quant;
     uint64_t extents[DCN_QUANT_DIMS];
     size_t count;
 
@@ -293,7 +304,7 @@ static decant_status read_storage(header *h, void *into)
 
 static decant_status read_block_rank(header *h, void *into)
 {
-    decant_quant *quant = into;
+    decant_quant *quant = &((scheme *)into)->quant;
     uint64_t rank;
 
     if (!dcn_cbor_u64(&h->cbor, &rank))
@@ -308,8 +319,8 @@ static decant_status read_block_rank(header *h, void *into)
 static decant_status read_block_size(header *h, void *into)
 {
     static const field fields[] = {FIELD("storage", read_storage, true), FIELD("len", read_block_rank, true)};
-    decant_quant *quant = into;
-    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, quant);
+    const decant_quant *quant = &((scheme *)into)->quant;
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, into);
 
     for (size_t i = 0; !rc && i < quant->block_rank; i++)
         if (quant->block[i] == 0)
@@ -321,39 +332,95 @@ static decant_status read_block(header *h, void *into)
 {
     static const field fields[] = {FIELD("size", read_block_size, true), FIELD("dtype", read_block_scale, true)};
 
+    ((scheme *)into)->today = true;
     return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_fields(h, fields, sizeof fields / sizeof *fields, into);
 }
 
-/* Burn 0.20 to 0.22.0-pre.2 had these two keys, which its readers of today drop without a word. */
-static decant_status read_old_key(header *h, void *into)
+static decant_status read_param(header *h, void *into)
 {
-    (void)into;
-    return legacy(h, "a quantization scheme of Burn 0.20 or 0.21");
+    scheme *s = into;
+
+    s->has_param = true;
+    return read_scale(h, &s->param);
 }
 
-static decant_status read_scheme(header *h, dcn_draft *draft)
+static decant_status read_global(header *h, void *into)
+{
+    return read_scale(h, &((scheme *)into)->quant.tensor_scale);
+}
+
+/* What has scales of its own: the tensor, blocks, or blocks under one more scale of the tensor (0.22.0-pre.2 alone). */
+static decant_status read_level(header *h, void *into)
+{
+    static const char *const names[] = {"Tensor", "Block", "BlockTensor"};
+    static const field two[] = {FIELD("block", read_block_size, true), FIELD("global", read_global, true)};
+    enum { TENSOR, BLOCK, BLOCK_TENSOR, LEVELS };
+    scheme *s = into;
+    variant v;
+    size_t level;
+    decant_status rc;
+
+    s->has_level = true;
+    if ((rc = begin_variant(h, &v)))
+        return rc;
+    level = find(v.name, names, LEVELS);
+    if (level == LEVELS || v.has_value != (level != TENSOR))
+        return unknown(h, "level of a quantization scheme", v.name);
+    if (level == TENSOR)
+        return DECANT_OK;
+    s->quant.block_scale = DECANT_SCALE_F32; /* until `param` is known */
+    rc = level == BLOCK ? read_block_size(h, s) : read_fields(h, two, sizeof two / sizeof *two, s);
+    return rc ? rc : end_variant(h, &v);
+}
+
+/* A scheme of an older Burn in the terms of today's. Readers of today drop both of its keys without a word. */
+static decant_status translate(header *h, scheme *s)
+{
+    if (s->today)
+        return malformed(h, "keys of today's schemes beside those of Burn 0.21");
+    if (!s->has_level || !s->has_param)
+        return malformed(h, s->has_level ? "a scheme of Burn 0.19 to 0.21 without 'param'"
+                                         : "a scheme of Burn 0.19 to 0.21 without 'level'");
+    if (s->quant.block_scale)
+        s->quant.block_scale = s->param;
+    else
+        s->quant.tensor_scale = s->param;
+    h->old.schemes++;
+    return DECANT_OK;
+}
+
+static decant_status read_scheme(header *h, decant_quant *out, bool *old)
 {
     static const field fields[] = {
-        FIELD("value", read_value, true),    FIELD("store", read_store, true),
-        FIELD("mode", read_mode, true),      FIELD("tensor", read_tensor_scale, false),
-        FIELD("block", read_block, false),   FIELD("param", read_old_key, false),
-        FIELD("level", read_old_key, false),
+        FIELD("value", read_value, true),          FIELD("store", read_store, true),  FIELD("mode", read_mode, true),
+        FIELD("tensor", read_tensor_scale, false), FIELD("block", read_block, false), FIELD("param", read_param, false),
+        FIELD("level", read_level, false),
     };
-    decant_quant quant = {.size = sizeof quant};
-    dcn_extra *extra = NULL;
-    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, &quant);
+    scheme s = {.quant = {.size = sizeof s.quant}};
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, &s);
 
-    if (rc)
-        return rc;
-    if (!h->quant || !dcn_quant_equal(&quant, &h->scheme)) {
-        if ((rc = dcn_quant_extra(&quant, &extra, h->err)))
+    *old = s.u32 || s.has_level || s.has_param;
+    if (!rc && *old)
+        rc = translate(h, &s);
+    *out = s.quant;
+    return rc;
+}
+
+/* The extra of a scheme, lent: one for all tensors in a row that share it. `then`: of a tensor that is laid out as it was. */
+static decant_status hold_scheme(header *h, const decant_quant *quant, bool then, dcn_extra **out)
+{
+    dcn_extra *extra = NULL;
+    decant_status rc;
+
+    if (!h->quant || h->then != then || !dcn_quant_equal(quant, &h->scheme)) {
+        if ((rc = then ? dcn_quant_extra_then(quant, &extra, h->err) : dcn_quant_extra(quant, &extra, h->err)))
             return rc;
         dcn_extra_unref(&h->quant);
         h->quant = extra;
-        h->scheme = quant;
+        h->scheme = *quant;
+        h->then = then;
     }
-    draft->dtype = DECANT_QFLOAT;
-    draft->extra = h->quant;
+    *out = h->quant;
     return DECANT_OK;
 }
 
@@ -363,11 +430,14 @@ static decant_status read_scheme(header *h, dcn_draft *draft)
 typedef struct descriptor {
     dcn_draft draft;
     uint64_t begin, end;
+    decant_quant quant; /* of QFLOAT */
+    bool old_quant;     /* as Burn 0.19 to 0.21 wrote it */
 } descriptor;
 
 static decant_status read_dtype(header *h, void *into)
 {
-    dcn_draft *draft = &((descriptor *)into)->draft;
+    descriptor *d = into;
+    dcn_draft *draft = &d->draft;
     variant v;
     unsigned store = 0;
     const char *last = decant_dtype_name((decant_dtype)dcn_bpk_dtypes[h->dtype]);
@@ -380,16 +450,20 @@ static decant_status read_dtype(header *h, void *into)
     if ((rc = begin_variant(h, &v)))
         return rc;
     if (v.has_value) {
-        if (is(v.name, DCN_BPK_QFLOAT))
-            rc = read_scheme(h, draft);
-        else if (!is(v.name, DCN_BPK_BOOL))
+        if (is(v.name, DCN_BPK_QFLOAT)) {
+            draft->dtype = DECANT_QFLOAT;
+            rc = read_scheme(h, &d->quant, &d->old_quant);
+        } else if (!is(v.name, DCN_BPK_BOOL))
             rc = unknown(h, "dtype", v.name);
         else if (!(rc = read_name(h, "store of Bool", dcn_bpk_bools, DCN_BPK_BOOLS, &store)))
             draft->dtype = (decant_dtype)(DECANT_BOOL + store);
         return rc ? rc : end_variant(h, &v);
     }
-    if (is(v.name, DCN_BPK_BOOL))
-        return legacy(h, "'Bool' as Burn 0.19 and 0.20 wrote it");
+    if (is(v.name, DCN_BPK_BOOL)) {
+        draft->dtype = DECANT_BOOL;
+        h->old.bools++;
+        return DECANT_OK;
+    }
     for (unsigned i = 0; i < DCN_BPK_DTYPES; i++) {
         if (is(v.name, decant_dtype_name((decant_dtype)dcn_bpk_dtypes[i]))) {
             draft->dtype = (decant_dtype)dcn_bpk_dtypes[i];
@@ -435,33 +509,48 @@ static decant_status read_id(header *h, void *into)
     return h->cbor.status;
 }
 
-/* The length that a scheme calls for. Burn takes any. */
-static decant_status check_quantized(header *h, const dcn_draft *draft, uint64_t found)
+/* A quantized tensor whose length or layout its scheme does not explain. */
+static decant_status unexplained(header *h, const descriptor *d, const uint64_t *len, bool order_known)
 {
-    uint64_t len;
-    bool has_len = dcn_quant_len(dcn_quant_of(draft->extra), draft->shape, draft->rank, &len);
     char shape[96];
 
-    if (has_len && len == found)
-        return DECANT_OK;
-    if (h->lenient & DECANT_LENIENT_QUANT_LENGTHS) {
-        h->odd.quantized++;
-        return DECANT_OK;
-    }
-    dcn_shape_text(shape, sizeof shape, draft->shape, draft->rank);
-    if (has_len) {
+    dcn_shape_text(shape, sizeof shape, d->draft.shape, d->draft.rank);
+    if (!order_known) {
+        decant_error_set(
+            h->err, DECANT_UNSUPPORTED,
+            "values packed along another dimension than the last by Burn 0.20 or 0.21, in an unknown order");
+    } else if (len) {
         decant_error_set(h->err, DECANT_MALFORMED, "data_offsets do not hold shape %s of this QFloat", shape);
-        dcn_error_found(h->err, "%" PRIu64 " bytes", found);
-        dcn_error_expected(h->err, "%" PRIu64, len);
+        dcn_error_found(h->err, "%" PRIu64 " bytes", d->end - d->begin);
+        dcn_error_expected(h->err, "%" PRIu64, *len);
     } else {
         decant_error_set(h->err, DECANT_MALFORMED, "its quantization scheme does not fit shape %s", shape);
     }
-    dcn_error_hint(h->err, "open it leniently (--lenient) to take it all the same");
-    return DECANT_MALFORMED;
+    dcn_error_hint(h->err, "open it leniently (--lenient) to take its bytes as they are");
+    return order_known ? DECANT_MALFORMED : DECANT_UNSUPPORTED;
+}
+
+/* The length that a scheme calls for, then or today; Burn takes any. The scheme becomes the draft's. */
+static decant_status check_quantized(header *h, descriptor *d)
+{
+    dcn_draft *draft = &d->draft;
+    uint64_t len, found = d->end - d->begin;
+    bool has_len = dcn_quant_len(&d->quant, draft->shape, draft->rank, &len);
+    bool order_known = !d->old_quant || d->quant.store == DECANT_STORE_NATIVE || d->quant.packed_dim == 0;
+    dcn_quant_old old;
+
+    if (d->old_quant && dcn_quant_old_of(&d->quant, draft->shape, draft->rank, &old) && old.len == found)
+        return hold_scheme(h, &d->quant, true, &draft->extra);
+    if (!has_len || len != found || !order_known) {
+        if (!(h->lenient & DECANT_LENIENT_QUANT_LENGTHS))
+            return unexplained(h, d, has_len ? &len : NULL, order_known);
+        h->odd.quantized++;
+    }
+    return hold_scheme(h, &d->quant, false, &draft->extra);
 }
 
 /* What one tensor claims, against itself. */
-static decant_status check_claims(header *h, const descriptor *d)
+static decant_status check_claims(header *h, descriptor *d)
 {
     const dcn_draft *draft = &d->draft;
     char shape[96];
@@ -479,7 +568,7 @@ static decant_status check_claims(header *h, const descriptor *d)
         return DECANT_MALFORMED;
     }
     if (draft->dtype == DECANT_QFLOAT)
-        return check_quantized(h, draft, d->end - d->begin);
+        return check_quantized(h, d);
     if ((rc = dcn_dtype_len(draft->dtype, draft->shape, draft->rank, &len, h->err)))
         return rc;
     if (len != d->end - d->begin) {
@@ -662,16 +751,62 @@ static decant_status read_top(header *h)
 
 static decant_status truncated(header *h, const dcn_entry *last)
 {
-    uint64_t end = last->data.offset + last->data.len, shift = h->data - DCN_BPK_PREFIX - h->metadata;
-
-    /* Without the alignment of today it fits to the byte: Burn 0.19, under the same magic and version. */
-    if (shift && h->size == end - shift)
-        return legacy(h, "a file of Burn 0.19, whose data is not aligned");
     decant_error_set(h->err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, this tensor ends at byte %" PRIu64,
-                     h->size, end);
+                     h->size, last->data.offset + last->data.len);
     dcn_error_hint(h->err, "fetch the rest");
     dcn_error_tensor(h->err, last->name, last->name_len);
     return DECANT_TRUNCATED;
+}
+
+/* Whether any byte is set where today's layout has zeros, in front of its data. */
+static decant_status look_at_padding(header *h, bool *data, decant_error *err)
+{
+    uint8_t padding[DCN_BPK_ALIGN];
+    uint64_t at = DCN_BPK_PREFIX + h->metadata;
+    size_t len = (size_t)(dcn_min(h->data, h->size) - at);
+    decant_status rc = decant_bytes_read(h->bytes, at, padding, len, err);
+
+    for (size_t i = 0; !rc && i < len; i++)
+        *data |= padding[i] != 0;
+    return rc;
+}
+
+/*
+ * Burn 0.19 put data right behind the metadata, end to end, under today's magic and version, with an id for every tensor and
+ * no scalars. A file that ends where such data does is one of its files, or one of today's that was cut short by as much: it
+ * is taken for the former only on evidence.
+ */
+static decant_status is_of_0_19(header *h, uint64_t end, bool *is)
+{
+    const decant_model *model = h->model;
+    const dcn_value *version = dcn_model_text(model, "version");
+    uint64_t shift = h->data - DCN_BPK_PREFIX - h->metadata;
+    bool evidence = version && version->value.as.text.len >= 4 && memcmp(version->value.as.text.data, "0.19", 4) == 0;
+
+    *is = false;
+    if (!shift || h->size != end - shift || h->gaps || h->odd.overlaps || h->odd.shared)
+        return DECANT_OK;
+    for (size_t i = 0; i < model->count; i++) {
+        if (!model->entries[i].has_id)
+            return DECANT_OK;
+        evidence |= (model->entries[i].data.offset - h->data) % DCN_BPK_ALIGN != 0;
+    }
+    for (size_t i = 0; i < model->value_count; i++)
+        if (model->values[i].value.type != DECANT_VALUE_TEXT)
+            return DECANT_OK;
+    *is = evidence;
+    return evidence ? DECANT_OK : look_at_padding(h, is, h->err);
+}
+
+/* Moves all data to where Burn 0.19 put it. */
+static void move_data(header *h)
+{
+    uint64_t shift = h->data - DCN_BPK_PREFIX - h->metadata;
+
+    for (size_t i = 0; i < h->model->count; i++)
+        h->model->entries[i].data.offset -= shift;
+    h->data -= shift;
+    h->old.layout = true;
 }
 
 /* Counts a tensor on bytes of one before it, where that is let pass. */
@@ -699,6 +834,7 @@ static decant_status check_ranges(header *h)
     decant_model *model = h->model;
     const dcn_entry *last = NULL, *furthest = NULL; /* with data; with or without */
     uint64_t end = h->data;
+    bool old;
     decant_status rc;
 
     if ((rc = dcn_model_sort(model, h->err)))
@@ -718,8 +854,12 @@ static decant_status check_ranges(header *h)
         if (e->data.len && e == furthest)
             last = e;
     }
-    if (furthest && end > h->size)
-        return truncated(h, furthest);
+    if (furthest && end > h->size) {
+        if ((rc = is_of_0_19(h, end, &old)) || !old)
+            return rc ? rc : truncated(h, furthest);
+        move_data(h);
+        end = h->size;
+    }
     h->odd.after_data =
         h->size > end ? h->size - end : 0; /* without tensors a file may stop short of where data starts */
     if (h->odd.after_data && !(h->lenient & DECANT_LENIENT_AFTER_DATA)) {
@@ -757,7 +897,6 @@ static decant_status note_layout(header *h)
 
 static decant_status add_notes(header *h)
 {
-    dcn_bpk_sizes sizes = {h->metadata, h->model->count, h->largest, h->size};
     decant_status rc;
 
     if ((rc = note_layout(h)))
@@ -778,8 +917,74 @@ static decant_status add_notes(header *h)
         (rc = note_odd(h, h->odd.after_metadata, "byte after the metadata", "bytes after the metadata")) ||
         (rc = note_odd(h, h->odd.after_data, "byte after the data", "bytes after the data")))
         return rc;
-    dcn_bpk_openers(&sizes, &h->model->openers);
     return DECANT_OK;
+}
+
+/* --- older forms -------------------------------------------------------------------------------------------------- */
+
+/* Has quantized tensors of Burn 0.20 and 0.21 laid out as they are today. After all places are checked and told. */
+static decant_status relay_quantized(header *h)
+{
+    for (size_t i = 0; h->old.schemes && i < h->model->count; i++) {
+        dcn_entry *e = &h->model->entries[i];
+        const decant_quant *quant = dcn_quant_then(e->extra);
+        decant_bytes *bytes = NULL;
+        dcn_extra *extra;
+        dcn_quant_old old;
+        decant_status rc;
+
+        if (!quant)
+            continue;
+        dcn_quant_old_of(quant, e->shape, e->rank, &old); /* it has been asked before */
+        if (!dcn_quant_old_is_new(&old)) {
+            if ((rc = dcn_quant_relay(&old, &e->data, &bytes, h->err)))
+                return rc;
+            decant_bytes_unref(&e->data.backing);
+            e->data = (dcn_span){bytes, 0, bytes->len};
+        }
+        if ((rc = hold_scheme(h, quant, false, &extra)))
+            return rc;
+        dcn_extra_ref(extra);
+        dcn_extra_unref(&e->extra);
+        e->extra = extra;
+    }
+    return DECANT_OK;
+}
+
+static decant_status note_old(header *h)
+{
+    static const char why[] = "Burn of today";
+    decant_status rc;
+
+    if (h->old.layout &&
+        (rc = dcn_model_note(h->model, "odd", h->err,
+                             "data right behind the metadata, as Burn 0.19 wrote it: %s calls it truncated", why)))
+        return rc;
+    if (h->old.bools &&
+        (rc = dcn_model_note(h->model, "odd", h->err,
+                             "%" PRIu64 " Bool tensor%s as Burn 0.19 and 0.20 wrote them: %s refuses them",
+                             h->old.bools, h->old.bools == 1 ? "" : "s", why)))
+        return rc;
+    if (h->old.schemes)
+        return dcn_model_note(h->model, "odd", h->err,
+                              "%" PRIu64 " quantization scheme%s as Burn 0.19 to 0.21 wrote them: %s misreads them",
+                              h->old.schemes, h->old.schemes == 1 ? "" : "s", why);
+    return DECANT_OK;
+}
+
+/* Who opens the file. */
+static void find_openers(header *h)
+{
+    dcn_bpk_sizes sizes = {h->metadata, h->model->count, h->largest, h->size};
+
+    if (h->old.layout)
+        dcn_openers_add(&h->model->openers, "Burn", "not the layout of 0.19, which it calls truncated");
+    else if (h->old.bools)
+        dcn_openers_add(&h->model->openers, "Burn", "not Bool as 0.19 and 0.20 wrote it");
+    else if (h->old.schemes)
+        dcn_openers_add(&h->model->openers, "Burn", "it misreads quantization schemes of 0.19 to 0.21");
+    else
+        dcn_bpk_openers(&sizes, &h->model->openers);
 }
 
 /* --- the format --------------------------------------------------------------------------------------------------- */
@@ -847,8 +1052,10 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
         goto done;
     h.cbor = dcn_cbor_on(metadata, (size_t)h.metadata, DCN_BPK_PREFIX, err);
 
-    if (!(rc = read_top(&h)) && !(rc = check_ranges(&h)))
-        rc = add_notes(&h);
+    if ((rc = read_top(&h)) || (rc = check_ranges(&h)) || (rc = add_notes(&h)) || (rc = note_old(&h)))
+        goto done;
+    find_openers(&h);
+    rc = relay_quantized(&h);
 done:
     dcn_extra_unref(&h.quant);
     dcn_free(&h.shape);

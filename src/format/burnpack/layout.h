@@ -42,6 +42,7 @@ static const char *const dcn_bpk_bools[DCN_BPK_BOOLS] = {"Native", "U8", "U32"};
 
 /* QFloat(scheme): the names of decant_quant's enums, in their order (cubecl-common 0.12.0-pre.1, src/quant/scheme.rs). */
 #define DCN_BPK_QFLOAT "QFloat"
+#define DCN_BPK_OLD_U32 "U32" /* a store of Burn 0.19: PackedU32(0) */
 enum { DCN_BPK_VALUES = 9, DCN_BPK_STORES = 3, DCN_BPK_MODES = 2, DCN_BPK_SCALES = 5 };
 static const char *const dcn_bpk_values[DCN_BPK_VALUES] = {"Q8F", "E5M2", "E4M3", "Q4F", "E2M1",
                                                            "Q2F", "Q8S",  "Q4S",  "Q2S"};

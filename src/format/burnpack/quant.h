@@ -17,4 +17,31 @@ bool dcn_quant_equal(const decant_quant *a, const decant_quant *b);
 /* Bytes of a tensor. False where there is no length: it overflows, or the scheme does not fit the shape. */
 bool dcn_quant_len(const decant_quant *quant, const uint64_t *shape, size_t rank, uint64_t *len);
 
+/*
+ * How Burn 0.20 and 0.21 laid out a quantized tensor, beside how it is laid out today: the values of all lines (of the
+ * innermost dimension) end to end, zeros to a multiple of 4 bytes, scales. Today each line is padded, and nothing else.
+ */
+typedef struct dcn_quant_old {
+    uint64_t len, len_now;   /* bytes in all */
+    uint64_t scales;         /* where they began */
+    uint64_t values_now;     /* bytes */
+    uint64_t line, line_now; /* bits that a line took, bytes that it takes */
+} dcn_quant_old;
+
+/*
+ * False where there is no such length, and where it does not say how the values lie: two levels of scales, values of less
+ * than a byte that are not packed (of which those versions wrote none), values packed along another dimension than the last.
+ */
+bool dcn_quant_old_of(const decant_quant *quant, const uint64_t *shape, size_t rank, dcn_quant_old *out);
+
+/* Whether both layouts are the same to the byte. */
+bool dcn_quant_old_is_new(const dcn_quant_old *old);
+
+/* As dcn_quant_extra() and dcn_quant_of(), of a tensor that is laid out so: until the index is finished. */
+decant_status dcn_quant_extra_then(const decant_quant *quant, dcn_extra **out, decant_error *err);
+const decant_quant *dcn_quant_then(const dcn_extra *extra);
+
+/* What was laid out so, as it is laid out today. Reading costs at most as many bytes. @param out [owned] */
+decant_status dcn_quant_relay(const dcn_quant_old *old, const dcn_span *from, decant_bytes **out, decant_error *err);
+
 #endif

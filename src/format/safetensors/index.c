@@ -471,7 +471,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
         return rc;
     h.json = dcn_json_on(text, (size_t)len, DCN_ST_PREFIX, err);
 
-    if (!(rc = read_entries(&h)) && !(rc = check_ranges(&h)))
+    if (!(rc = read_entries(&h)) && !(rc = check_ranges(&h)) && !(rc = dcn_model_sort(model, err)))
         rc = add_notes(&h);
     dcn_buf_close(&h.shape);
     return rc;
