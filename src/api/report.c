@@ -100,7 +100,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     }
     count_plans(r, plans);
     r->format = format;
-    r->staging = (uint64_t)cut->slot * cut->slots;
+    r->staging = (uint64_t)cut->slot * (cut->slots + routes->makes);
     r->room = routes->room;
     r->free = routes->free;
     memcpy(r->replaces, routes->replaces, sizeof r->replaces);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/ckd.h"
+#include "base/text.h"
 #include "format/format.h"
 
 /* A save under way. */
@@ -114,34 +115,10 @@ static decant_status emit(saving *s, decant_error *err)
     return dcn_plans_check_losses(&s->plans, s->format->name, s->options.allow, err);
 }
 
-/* How many characters must change, come or go to make one name of the other; LONGEST + 1 where one is too long to say. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 63 };
-    size_t row[LONGEST + 1], a_len = strlen(a), b_len = strlen(b);
-
-    if (a_len > LONGEST || b_len > LONGEST)
-        return LONGEST + 1;
-    for (size_t k = 0; k <= b_len; k++)
-        row[k] = k;
-    for (size_t i = 1; i <= a_len; i++) {
-        size_t corner = row[0];
-
-        row[0] = i;
-        for (size_t k = 1; k <= b_len; k++) {
-            size_t change = corner + (a[i - 1] != b[k - 1]);
-
-            corner = row[k];
-            row[k] = (size_t)dcn_min(change, dcn_min(row[k - 1], row[k]) + 1);
-        }
-    }
-    return row[b_len];
-}
-
 typedef struct guess {
     dcn_dir *dir;
     const char *wanted;
-    char best[64];
+    char best[256];
     size_t distance; /* 0: what is wanted is there, and is no folder */
 } guess;
 
@@ -156,7 +133,7 @@ static bool may_be_folder(dcn_dir *dir, const char *name)
 static int compare_name(void *ctx, const char *name)
 {
     guess *g = ctx;
-    size_t d = distance(name, g->wanted);
+    size_t d = dcn_text_distance(name, strlen(name), g->wanted, strlen(g->wanted), g->distance);
 
     if (d < g->distance && (d == 0 || may_be_folder(g->dir, name))) {
         g->distance = d;

@@ -16,4 +16,10 @@ static inline void dcn_expect(const void *at)
     __builtin_prefetch(at, 1);
 }
 
+/* A function that is worth nothing as a call: its constant arguments are to be folded wherever it is used. */
+#define DCN_INLINE inline __attribute__((always_inline))
+
+/* Whether numbers lie in memory as they do in files. */
+#define DCN_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
 #endif

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ckd.h"
+
 /* The length of the character at `p`, with its code point; 0 if there is none in `left` bytes. */
 static size_t decode(const uint8_t *p, size_t left, uint32_t *code)
 {
@@ -56,6 +58,38 @@ bool dcn_utf8_valid(const void *data, size_t len)
         p += step;
     }
     return true;
+}
+
+uint32_t dcn_utf8_take(const char **at)
+{
+    uint32_t code = 0;
+    size_t len = decode((const uint8_t *)*at, 4, &code);
+
+    *at += len ? len : 1;
+    return code;
+}
+
+size_t dcn_text_distance(const char *a, size_t a_len, const char *b, size_t b_len, size_t most)
+{
+    enum { LONGEST = 255 };
+    size_t row[LONGEST + 1], longer = a_len > b_len ? a_len - b_len : b_len - a_len;
+
+    if (a_len > LONGEST || b_len > LONGEST || longer >= most)
+        return most;
+    for (size_t k = 0; k <= b_len; k++)
+        row[k] = k;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t k = 1; k <= b_len; k++) {
+            size_t change = corner + (a[i - 1] != b[k - 1]);
+
+            corner = row[k];
+            row[k] = (size_t)dcn_min(change, dcn_min(row[k - 1], row[k]) + 1);
+        }
+    }
+    return (size_t)dcn_min(row[b_len], most);
 }
 
 int dcn_text_compare(const char *a, size_t a_len, const char *b, size_t b_len)

@@ -11,6 +11,15 @@
 /* Whether all of it is well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). NUL is a character. */
 bool dcn_utf8_valid(const void *data, size_t len);
 
+/* The code point that begins at `*at`, which is passed. The text must be well-formed, and not at its end. */
+uint32_t dcn_utf8_take(const char **at);
+
+/*
+ * How many bytes must change, come or go to make one text of the other, if that is less than `most`; else `most`.
+ * Texts of more than 255 bytes are far from everything.
+ */
+size_t dcn_text_distance(const char *a, size_t a_len, const char *b, size_t b_len, size_t most);
+
 /* The order of bytes, which is that of code points: as memcmp; of two that begin alike the shorter is first. */
 int dcn_text_compare(const char *a, size_t a_len, const char *b, size_t b_len);
 

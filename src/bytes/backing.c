@@ -364,6 +364,66 @@ void decant_bytes_drop(decant_bytes *bytes)
         release_kept(&kept->hold);
 }
 
+/* --- bytes made of others ----------------------------------------------------------------------------------------- */
+
+const dcn_recipe *dcn_backing_recipe(dcn_backing *leaf)
+{
+    return leaf->ops->recipe && !dcn_backing_is_kept(leaf) ? leaf->ops->recipe(leaf) : NULL;
+}
+
+bool dcn_backing_takes_turns(dcn_backing *leaf)
+{
+    const dcn_recipe *recipe;
+    uint64_t offset, upto;
+
+    while ((recipe = dcn_backing_recipe(leaf)) && recipe->input.len)
+        leaf = dcn_backing_leaf(recipe->input.backing, recipe->input.offset, &offset, &upto);
+    return leaf->ops->takes_turns;
+}
+
+dcn_span dcn_recipe_raw(const dcn_recipe *recipe, uint64_t at, uint64_t len)
+{
+    uint64_t first = at / recipe->to, end = (at + len + recipe->to - 1) / recipe->to;
+
+    return (dcn_span){recipe->input.backing, recipe->input.offset + first * recipe->from, (end - first) * recipe->from};
+}
+
+/* `len` bytes of a unit, from `skip` on. */
+static decant_status make_part(dcn_backing *leaf, uint64_t unit, size_t skip, size_t len, const uint8_t *raw,
+                               uint8_t *dst, decant_error *err)
+{
+    uint8_t whole[16];
+    decant_status rc;
+
+    assert(leaf->ops->recipe(leaf)->to <= sizeof whole);
+    if ((rc = leaf->ops->make(leaf, unit, 1, raw, whole, err)) == DECANT_OK)
+        memcpy(dst, whole + skip, len);
+    return rc;
+}
+
+decant_status dcn_backing_make(dcn_backing *leaf, uint64_t at, size_t len, const void *raw, void *dst,
+                               decant_error *err)
+{
+    const dcn_recipe *recipe = leaf->ops->recipe(leaf);
+    size_t skip = (size_t)(at % recipe->to), head = skip ? (size_t)dcn_min(recipe->to - skip, len) : 0;
+    size_t whole = (len - head) / recipe->to, tail = (len - head) % recipe->to;
+    uint64_t unit = at / recipe->to;
+    const uint8_t *in = raw;
+    uint8_t *out = dst;
+    decant_status rc = DECANT_OK;
+
+    if (head) {
+        rc = make_part(leaf, unit++, skip, head, in, out, err);
+        in += recipe->from;
+        out += head;
+    }
+    if (rc == DECANT_OK && whole)
+        rc = leaf->ops->make(leaf, unit, whole, in, out, err);
+    if (rc == DECANT_OK && tail)
+        rc = make_part(leaf, unit + whole, 0, tail, in + whole * recipe->from, out + whole * recipe->to, err);
+    return rc;
+}
+
 /* --- callbacks --------------------------------------------------------------------------------------------------- */
 
 decant_status dcn_callback_outcome(decant_status rc, decant_error *said, const char *what, decant_error *err)

@@ -33,6 +33,14 @@ typedef struct dcn_fetch {
     size_t len;
 } dcn_fetch;
 
+/*
+ * What bytes are that are made of others: unit by unit, `to` bytes of each `from` of the input. A cast's unit is a number.
+ */
+typedef struct dcn_recipe {
+    dcn_span input; /* its backing is held */
+    unsigned from, to;
+} dcn_recipe;
+
 /* What a model's bytes are when somebody asks. Called through the functions below only. */
 typedef struct dcn_backing_ops {
     const char *kind; /* "file": reports */
@@ -46,6 +54,11 @@ typedef struct dcn_backing_ops {
     bool (*place)(dcn_backing *b, uint64_t at, dcn_place *out);
     /* optional: the backing that holds `at`, with the offset there and how far it goes: slices and ropes */
     dcn_backing *(*under)(dcn_backing *b, uint64_t at, uint64_t *offset, uint64_t *upto);
+    /* optional: of what and how these bytes are made */
+    const dcn_recipe *(*recipe)(dcn_backing *b);
+    /* with recipe: makes `count` units, from the one at index `unit` on. `dst` is apart from `raw` */
+    decant_status (*make)(dcn_backing *b, uint64_t unit, size_t count, const uint8_t *raw, uint8_t *dst,
+                          decant_error *err);
     /*
      * The last reference is gone: release everything, the backing itself too. What is returned is unreferenced next, so
      * that a long chain of slices goes without recursion.
@@ -57,7 +70,7 @@ struct decant_bytes {
     const dcn_backing_ops *ops;
     dcn_refs refs;
     uint64_t len;
-    unsigned depth; /* ropes below it: bounded, so that reading never recurses further */
+    unsigned depth; /* ropes and casts below it: bounded, so that reading never recurses further */
     dcn_mutex lock; /* guards what follows */
     _Atomic(struct dcn_kept *)
         kept; /* memory that keep() filled, counted; NULL: none, which may be seen without the lock */
@@ -93,7 +106,7 @@ decant_status dcn_bytes_keep(decant_bytes *bytes, decant_error *err);
  */
 decant_status dcn_callback_outcome(decant_status rc, decant_error *said, const char *what, decant_error *err);
 
-/* Ropes may nest this deep; deeper is DECANT_BAD_CALL. */
+/* Ropes and casts may nest this deep; deeper is DECANT_BAD_CALL. */
 enum { DCN_ROPE_DEPTH = 32 };
 
 /* Prepares the common part; the references are 1. */
@@ -133,5 +146,18 @@ dcn_backing *dcn_backing_leaf(dcn_backing *b, uint64_t at, uint64_t *offset, uin
 
 /* Whether all of it is held by keep(). */
 bool dcn_backing_is_kept(dcn_backing *b);
+
+/* Of what and how a leaf's bytes are made; NULL if of nothing else, or if they are kept. */
+const dcn_recipe *dcn_backing_recipe(dcn_backing *leaf);
+
+/* Whether a leaf is a provider, or made of one in the end. */
+bool dcn_backing_takes_turns(dcn_backing *leaf);
+
+/* The part of a recipe's input from which bytes [at, at + len) are made: whole units. */
+dcn_span dcn_recipe_raw(const dcn_recipe *recipe, uint64_t at, uint64_t len);
+
+/* Makes bytes [at, at + len) of a leaf that has a recipe. @param raw  the bytes of dcn_recipe_raw() */
+decant_status dcn_backing_make(dcn_backing *leaf, uint64_t at, size_t len, const void *raw, void *dst,
+                               decant_error *err);
 
 #endif

@@ -208,28 +208,41 @@ typedef struct uses {
     size_t count, cap;
 } uses;
 
+static decant_status note_use(uses *all, const dcn_backing *provider, size_t entry, decant_error *err)
+{
+    if (all->count == all->cap) {
+        size_t cap = all->cap + all->cap / 2 + 8;
+        use *items = dcn_realloc(all->items, cap, sizeof *items);
+
+        if (!items)
+            return dcn_error_nomem(err);
+        all->items = items;
+        all->cap = cap;
+    }
+    all->items[all->count++] = (use){provider, entry};
+    return DECANT_OK;
+}
+
+/* The providers in a span, and in what is made for it: as deep as DCN_ROPE_DEPTH. */
 static decant_status collect(uses *all, const dcn_span *data, size_t entry, decant_error *err)
 {
     uint64_t end = data->offset + data->len, upto;
+    decant_status rc = DECANT_OK;
 
-    for (uint64_t at = data->offset; at < end; at = upto) {
+    for (uint64_t at = data->offset; at < end && rc == DECANT_OK; at = upto) {
         uint64_t offset;
         dcn_backing *leaf = dcn_backing_leaf(data->backing, at, &offset, &upto);
+        const dcn_recipe *recipe = dcn_backing_recipe(leaf);
 
-        if (!leaf->ops->takes_turns || dcn_backing_is_kept(leaf))
-            continue;
-        if (all->count == all->cap) {
-            size_t cap = all->cap + all->cap / 2 + 8;
-            use *items = dcn_realloc(all->items, cap, sizeof *items);
+        if (recipe) {
+            dcn_span raw = dcn_recipe_raw(recipe, offset, dcn_min(upto, end) - at);
 
-            if (!items)
-                return dcn_error_nomem(err);
-            all->items = items;
-            all->cap = cap;
+            rc = collect(all, &raw, entry, err);
+        } else if (leaf->ops->takes_turns && !dcn_backing_is_kept(leaf)) {
+            rc = note_use(all, leaf, entry, err);
         }
-        all->items[all->count++] = (use){leaf, entry};
     }
-    return DECANT_OK;
+    return rc;
 }
 
 static int by_provider(const void *a, const void *b)

@@ -26,6 +26,15 @@ typedef struct slot {
     uint8_t *memory;
 } slot;
 
+/* Bytes of the open slot that are to be made, once what they are made of is read. */
+typedef struct making {
+    dcn_backing *leaf;
+    uint64_t at; /* in the leaf */
+    size_t len;
+    const uint8_t *raw;
+    uint8_t *dst;
+} making;
+
 /* A pour under way. The open slot is [base, end) of the output; it is filled, or will be by what is wanted, up to `at`. */
 typedef struct pouring {
     const dcn_job *job;
@@ -39,6 +48,10 @@ typedef struct pouring {
     dcn_range *ranges; /* wanted from files for the open slot */
     dcn_source **from; /* whose they are */
     size_t wanted, most;
+    uint8_t *raw; /* as long as a slot: what bytes are made of; NULL until some are */
+    size_t raw_len;
+    making *makings; /* in the order of the output, at most `most`; NULL likewise */
+    size_t making_count;
     uint64_t done, total; /* bytes, of all plans */
 } pouring;
 
@@ -103,6 +116,15 @@ static const uint8_t *failed_at(const dcn_range *ranges, size_t count, const dec
     return dst;
 }
 
+/* Where in the output memory belongs that is read into: a slot's, or what is made for one. */
+static uint64_t output_at(const pouring *p, const uint8_t *dst)
+{
+    for (size_t i = p->making_count; i-- > 0;)
+        if (dst >= p->makings[i].raw && dst < p->raw + p->raw_len)
+            return p->base + (uint64_t)(p->makings[i].dst - p->dst);
+    return p->base + (uint64_t)(dst - p->dst);
+}
+
 /* Moves the ranges of the first one's source to the front. @return how many they are */
 static size_t gather(pouring *p, size_t from)
 {
@@ -121,7 +143,7 @@ static size_t gather(pouring *p, size_t from)
 }
 
 /* Reads what is wanted, each source's ranges together. */
-static decant_status fetch(pouring *p, decant_error *err)
+static decant_status read_wanted(pouring *p, decant_error *err)
 {
     decant_status rc = DECANT_OK;
     size_t count;
@@ -130,9 +152,26 @@ static decant_status fetch(pouring *p, decant_error *err)
         count = gather(p, i);
         rc = dcn_source_read(p->from[i], p->ranges + i, count, err);
         if (rc)
-            blame(p, p->base + (uint64_t)(failed_at(p->ranges + i, count, err) - p->dst), DECANT_SIDE_INPUT, rc, err);
+            blame(p, output_at(p, failed_at(p->ranges + i, count, err)), DECANT_SIDE_INPUT, rc, err);
     }
     p->wanted = 0;
+    return rc;
+}
+
+/* Reads what is wanted, and makes of it what is to be made. */
+static decant_status fetch(pouring *p, decant_error *err)
+{
+    decant_status rc = read_wanted(p, err);
+
+    for (size_t i = 0; i < p->making_count && rc == DECANT_OK; i++) {
+        const making *m = &p->makings[i];
+
+        rc = dcn_backing_make(m->leaf, m->at, m->len, m->raw, m->dst, err);
+        if (rc)
+            blame(p, p->base + (uint64_t)(m->dst - p->dst), DECANT_SIDE_INPUT, rc, err);
+    }
+    p->making_count = 0;
+    p->raw_len = 0;
     return rc;
 }
 
@@ -304,9 +343,9 @@ static decant_status put_run(pouring *p, const dcn_step *run, decant_error *err)
     return want(p, run->source, run->from + done, run->len - done, err);
 }
 
-static decant_side side_of(const dcn_backing *b)
+static decant_side side_of(dcn_backing *b)
 {
-    return b->ops->takes_turns ? DECANT_SIDE_CALLER : DECANT_SIDE_INPUT;
+    return dcn_backing_takes_turns(b) ? DECANT_SIDE_CALLER : DECANT_SIDE_INPUT;
 }
 
 /* Bytes that are asked for where they belong: of a provider that fills ranges, each once and in order. */
@@ -342,8 +381,114 @@ static decant_status put_leaf(pouring *p, dcn_backing *b, uint64_t at, uint64_t 
     return rc;
 }
 
+/* Gets the raw bytes of the last making: of files when the slot is full, or the list is; of all else at once. */
+static decant_status want_raw(pouring *p, dcn_span part, uint8_t *dst, decant_error *err)
+{
+    while (part.len) {
+        dcn_place place;
+        uint64_t offset, upto;
+        size_t n;
+        decant_status rc;
+
+        if (dcn_backing_place(part.backing, part.offset, &place)) {
+            n = (size_t)dcn_min(part.len, place.upto - part.offset);
+            if (p->wanted == p->most && (rc = read_wanted(p, err)))
+                return rc;
+            p->from[p->wanted] = place.source;
+            p->ranges[p->wanted++] = (dcn_range){place.at, dst, n};
+        } else {
+            dcn_backing *leaf = dcn_backing_leaf(part.backing, part.offset, &offset, &upto);
+            dcn_fetch f = {part.offset, dst, n = (size_t)dcn_min(part.len, upto - part.offset)};
+
+            if ((rc = dcn_backing_fetch(part.backing, &f, 1, err)))
+                return blame(p, output_at(p, dst), side_of(leaf), rc, err);
+        }
+        part.offset += n;
+        part.len -= n;
+        dst += n;
+    }
+    return DECANT_OK;
+}
+
+/* Wants what `m` is made of, and notes that it is to be made. */
+static decant_status want_making(pouring *p, making m, const dcn_recipe *recipe, decant_error *err)
+{
+    dcn_span part = dcn_recipe_raw(recipe, m.at, m.len);
+    decant_status rc;
+
+    if ((!p->makings && !(p->makings = dcn_alloc(p->most, sizeof *p->makings))) ||
+        (!p->raw && !(p->raw = dcn_alloc_pages(p->job->cut.slot))))
+        return dcn_error_nomem(err);
+    if ((p->making_count == p->most || part.len > p->job->cut.slot - p->raw_len) && (rc = fetch(p, err)))
+        return rc;
+    m.raw = p->raw + p->raw_len;
+    p->makings[p->making_count++] = m;
+    p->raw_len += (size_t)part.len;
+    return want_raw(p, part, p->raw + p->raw_len - part.len, err);
+}
+
+/* A part of a unit, or one that ends in the next slot: made apart. */
+static decant_status put_part(pouring *p, const making *m, const uint8_t *raw, decant_error *err)
+{
+    uint8_t part[16];
+    decant_status rc = raw ? dcn_backing_make(m->leaf, m->at, m->len, raw, part, err)
+                           : dcn_backing_fetch(m->leaf, &(dcn_fetch){m->at, part, m->len}, 1, err);
+
+    return rc ? blame(p, p->at, side_of(m->leaf), rc, err) : put(p, part, m->len, err);
+}
+
+/*
+ * Bytes that are made of others, whole units where they can be, so that each is made once.
+ *
+ * @param view  what they are made of; without data: it is read
+ */
+static decant_status make(pouring *p, dcn_backing *leaf, const dcn_recipe *recipe, uint64_t at, uint64_t len,
+                          const decant_view *view, decant_error *err)
+{
+    uint64_t begin = dcn_recipe_raw(recipe, at, len).offset, most = p->job->cut.slot / recipe->from * recipe->to;
+    decant_status rc;
+
+    for (making m = {.leaf = leaf, .at = at}; len; m.at += m.len, len -= m.len) {
+        uint64_t skip = dcn_recipe_raw(recipe, m.at, 1).offset - begin;
+        const uint8_t *raw = view->data ? (const uint8_t *)view->data + skip : NULL;
+
+        if ((rc = ask_room(p, dcn_min(len, most), &m.dst, &m.len, err)))
+            return rc;
+        m.len = m.at % recipe->to ? 0 : m.len / recipe->to * recipe->to;
+        if (!m.len) {
+            m.len = (size_t)dcn_min(len, recipe->to - m.at % recipe->to);
+            rc = put_part(p, &m, raw, err);
+        } else {
+            rc = raw ? dcn_backing_make(leaf, m.at, m.len, raw, m.dst, err) : want_making(p, m, recipe, err);
+            if (rc && raw)
+                blame(p, p->at, DECANT_SIDE_INPUT, rc, err);
+            p->at += m.len;
+        }
+        if (rc)
+            return rc;
+    }
+    return DECANT_OK;
+}
+
+/* Bytes that are made of others, which are lent whole, or else read. */
+static decant_status put_made(pouring *p, dcn_backing *leaf, const dcn_recipe *recipe, uint64_t at, uint64_t len,
+                              decant_error *err)
+{
+    dcn_span raw = dcn_recipe_raw(recipe, at, len);
+    decant_view view = {0};
+    decant_status rc = dcn_backing_lend(raw.backing, raw.offset, raw.len, true, &view, err);
+
+    if (rc && rc != DECANT_UNSUPPORTED)
+        return blame(p, p->at, side_of(leaf), rc, err);
+    rc = make(p, leaf, recipe, at, len, &view, err);
+    decant_view_release(&view);
+    return rc;
+}
+
 static decant_status put_step(pouring *p, const dcn_step *step, decant_error *err)
 {
+    const dcn_recipe *recipe;
+
     switch (step->kind) {
     case DCN_STEP_TEXT:
         return put_memory(p, step->text, step->len, err);
@@ -352,7 +497,9 @@ static decant_status put_step(pouring *p, const dcn_step *step, decant_error *er
     case DCN_STEP_LEAF:
         break;
     }
-    return put_leaf(p, step->leaf, step->from, step->len, err);
+    recipe = dcn_backing_recipe(step->leaf);
+    return recipe ? put_made(p, step->leaf, recipe, step->from, step->len, err)
+                  : put_leaf(p, step->leaf, step->from, step->len, err);
 }
 
 static decant_status copy(pouring *p, decant_error *err)
@@ -412,6 +559,8 @@ static void dispose(pouring *p)
     dcn_free(&p->slots);
     dcn_free(&p->ranges);
     dcn_free(&p->from);
+    dcn_free(&p->makings);
+    dcn_free(&p->raw);
 }
 
 /* Names in the folders of these outputs survive power loss from here on: each folder is synced once. */

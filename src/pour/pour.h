@@ -10,6 +10,7 @@
  * A slot is an aligned range of the output, in staging memory or (memory outputs) in place. Its file ranges are fetched
  * together, neighbours in one covering read. What lends its memory and is large is written from there, without a slot; what
  * is large (alone, or with what lies behind it in both files) and the system can copy from file to file never gets here.
+ * Bytes that are made of others (a cast's) are made in the slot, of raw bytes that are read together with the slot's own.
  * Providers take turns: nothing of the next is asked before everything of the last is in a slot, or written and given back.
  */
 #ifndef DCN_POUR_H

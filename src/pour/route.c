@@ -35,25 +35,59 @@ static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *
     return DECANT_OK;
 }
 
+/* `len` bytes of a source are used. */
+static decant_status use(dcn_routes *routes, dcn_source *source, uint64_t len, size_t *last, decant_error *err)
+{
+    decant_status rc = find_route(routes, source, last, err);
+
+    if (rc == DECANT_OK)
+        routes->items[*last].bytes += len;
+    return rc;
+}
+
+/* What bytes [at, at + len) of a leaf are made of. As deep as DCN_ROPE_DEPTH. */
+static decant_status use_made(dcn_routes *routes, dcn_backing *leaf, uint64_t at, uint64_t len, size_t *last,
+                              decant_error *err)
+{
+    const dcn_recipe *recipe = dcn_backing_recipe(leaf);
+    dcn_span raw = recipe ? dcn_recipe_raw(recipe, at, len) : (dcn_span){0};
+    decant_status rc = DECANT_OK;
+
+    routes->makes |= recipe != NULL;
+    for (uint64_t upto = raw.offset, end = raw.offset + raw.len; upto < end && rc == DECANT_OK;) {
+        uint64_t from = upto, offset;
+        dcn_place place;
+
+        if (dcn_backing_place(raw.backing, from, &place)) {
+            upto = dcn_min(place.upto, end);
+            rc = use(routes, place.source, upto - from, last, err);
+        } else {
+            dcn_backing *below = dcn_backing_leaf(raw.backing, from, &offset, &upto);
+
+            upto = dcn_min(upto, end);
+            rc = use_made(routes, below, offset, upto - from, last, err);
+        }
+    }
+    return rc;
+}
+
 decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err)
 {
     size_t last = 0;
+    decant_status rc = DECANT_OK;
 
     for (size_t i = 0; i < plans->count; i++) {
         dcn_steps steps = dcn_steps_of(&plans->items[i]);
         dcn_step step;
 
-        while (dcn_steps_next(&steps, &step)) {
-            decant_status rc;
-
-            if (step.kind != DCN_STEP_RUN)
-                continue;
-            if ((rc = find_route(out, step.source, &last, err)))
-                return rc;
-            out->items[last].bytes += step.len;
+        while (rc == DECANT_OK && dcn_steps_next(&steps, &step)) {
+            if (step.kind == DCN_STEP_RUN)
+                rc = use(out, step.source, step.len, &last, err);
+            else if (step.kind == DCN_STEP_LEAF)
+                rc = use_made(out, step.leaf, step.from, step.len, &last, err);
         }
     }
-    return DECANT_OK;
+    return rc;
 }
 
 /* What is at the name may go. */

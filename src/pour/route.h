@@ -10,7 +10,7 @@
 /* Per source: what is done with it and why nothing better. */
 typedef struct dcn_route {
     dcn_source *source; /* held */
-    uint64_t bytes;     /* of it in the outputs */
+    uint64_t bytes;     /* of it in the outputs, or in what is made for them */
     const char *kind;   /* "copy" */
     const char *reason; /* "plain save" */
 } dcn_route;
@@ -20,6 +20,7 @@ enum { DCN_REPLACES = 3 }; /* a link; a file with other names; one of another ow
 typedef struct dcn_routes {
     dcn_route *items; /* in the order in which sources are first used */
     size_t count, cap;
+    bool makes;                         /* some bytes are made of others, which takes staging */
     uint64_t room;                      /* disk needed, bytes */
     uint64_t free;                      /* disk free, bytes; 0 if not known */
     const char *replaces[DCN_REPLACES]; /* what is special about what is replaced; literals, NULL ends */

@@ -74,7 +74,9 @@ static decant_status tell_tensor(job *j, decant_difference_kind kind, const deca
 typedef struct side {
     const decant_model *model;
     const dcn_entry *entry;
-    decant_view view; /* of all of it, where it is in memory */
+    decant_view view; /* of all of it, or of all it is made of, where that is in memory */
+    dcn_backing *made; /* the leaf that is made of the view; NULL: the view is what is compared */
+    uint64_t from;     /* where it begins in that */
     uint8_t *slot;
 } side;
 
@@ -86,11 +88,32 @@ static decant_status side_failed(const side *s, decant_error *err, decant_status
     return rc;
 }
 
+/* A provider that lends its tensor whole is asked once for all that is made of it. */
+static decant_status side_begin_made(job *j, side *s)
+{
+    const dcn_span *span = &s->entry->data;
+    uint64_t upto;
+    dcn_backing *leaf = dcn_backing_leaf(span->backing, span->offset, &s->from, &upto);
+    const dcn_recipe *recipe = dcn_backing_recipe(leaf);
+    dcn_span raw;
+    decant_status rc;
+
+    if (!recipe || upto < span->offset + span->len)
+        return DECANT_UNSUPPORTED;
+    raw = dcn_recipe_raw(recipe, s->from, span->len);
+    rc = dcn_backing_lend(raw.backing, raw.offset, raw.len, true, &s->view, &j->lending);
+    if (rc == DECANT_OK)
+        s->made = leaf;
+    return rc;
+}
+
 static decant_status side_begin(job *j, side *s, decant_error *err)
 {
     const dcn_span *span = &s->entry->data;
     decant_status rc = dcn_backing_lend(span->backing, span->offset, span->len, true, &s->view, &j->lending);
 
+    if (rc == DECANT_UNSUPPORTED)
+        rc = side_begin_made(j, s);
     if (rc == DECANT_OK || rc == DECANT_UNSUPPORTED)
         return DECANT_OK;
     if (err)
@@ -104,6 +127,14 @@ static decant_status side_read(side *s, uint64_t at, size_t len, const uint8_t *
     dcn_fetch fetch = {s->entry->data.offset + at, s->slot, len};
     decant_status rc;
 
+    if (s->made) {
+        const dcn_recipe *recipe = dcn_backing_recipe(s->made);
+        uint64_t skip = dcn_recipe_raw(recipe, s->from + at, len).offset - dcn_recipe_raw(recipe, s->from, len).offset;
+
+        *out = s->slot;
+        rc = dcn_backing_make(s->made, s->from + at, len, (const uint8_t *)s->view.data + skip, s->slot, err);
+        return rc ? side_failed(s, err, rc) : DECANT_OK;
+    }
     if (s->view.data) {
         *out = (const uint8_t *)s->view.data + at;
         return DECANT_OK;

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/dtype.h"
+#include "transform/cast.h"
+
 static const char header[] = "HEADER: what is poured, where";
 static const char trailer[] = "the end";
 
@@ -93,6 +96,43 @@ static decant_bytes *bytes_of(cargo *c, unsigned kind, size_t who, uint64_t file
     }
 }
 
+/* What the `n`-th tensor is cast from, and to. */
+static const decant_dtype casts[][2] = {
+    {DECANT_BF16, DECANT_F32}, {DECANT_F64, DECANT_F16},  {DECANT_F8_E4M3, DECANT_BF16},
+    {DECANT_F32, DECANT_F64},  {DECANT_F16, DECANT_BF16},
+};
+
+static const decant_dtype *nth_cast(size_t n)
+{
+    return casts[n % (sizeof casts / sizeof *casts)];
+}
+
+static size_t width(decant_dtype dtype)
+{
+    return dcn_dtype(dtype)->bits / 8;
+}
+
+/* Casts the bytes of tensor `n`, and what is wanted of it, which is there. @return bytes of that */
+static size_t cast_tensor(decant_bytes **bytes, uint8_t *wanted, size_t n, size_t len)
+{
+    const decant_dtype *how = nth_cast(n);
+    size_t count = len / width(how[0]);
+    uint8_t *raw = malloc(len + 1);
+    decant_bytes *cast = NULL;
+    dcn_overflow over = {0};
+    decant_error err;
+
+    CHECK(raw != NULL);
+    CHECK_OK(dcn_cast(&(dcn_span){*bytes, 0, len}, how[0], how[1], true, &cast, &err), &err);
+    decant_bytes_unref(bytes);
+    *bytes = cast;
+    memcpy(raw, wanted, len);
+    memset(wanted, 0, len);
+    dcn_real_cast(how[0], how[1], raw, wanted, count, 0, &over);
+    free(raw);
+    return count * width(how[1]);
+}
+
 /* The `n`-th of the kinds, over and over. */
 static unsigned nth_kind(unsigned kinds, size_t n)
 {
@@ -123,12 +163,14 @@ void cargo_load(cargo *c, simdisk *disk, unsigned kinds, size_t count, size_t mo
     *c = (cargo){0};
     for (size_t i = 0; i < count; i++)
         lens[i] = test_random(&seed) % 5 == 0 ? 0 : test_random(&seed) % (most + 1);
+    for (size_t i = 0; i < count && kinds & CARGO_CAST; i++)
+        lens[i] -= lens[i] % width(nth_cast(i)[0]);
     if (kinds & (CARGO_FILE | CARGO_KEPT | CARGO_ROPE))
         put_file(c, disk, lens, count, file_at);
     CHECK_OK(decant_model_create(&c->model, &err), &err);
     CHECK_OK(dcn_plans_add(&c->plans, c->model, &plan, &err), &err);
     put_literal(plan, 0, header);
-    c->wanted = calloc(1, sizeof header + count * (most + ALIGN) + sizeof trailer + ALIGN + TAIL);
+    c->wanted = calloc(1, sizeof header + count * (2 * most + ALIGN) + sizeof trailer + ALIGN + TAIL);
     CHECK(c->wanted != NULL);
     memcpy(c->wanted, header, sizeof header - 1);
 
@@ -138,6 +180,11 @@ void cargo_load(cargo *c, simdisk *disk, unsigned kinds, size_t count, size_t mo
         decant_tensor tensor = DECANT_TENSOR_INIT;
         decant_bytes *bytes = bytes_of(c, nth_kind(kinds, i), i, file_at[i], lens[i]);
 
+        at = (at + ALIGN - 1) / ALIGN * ALIGN + (kinds & CARGO_CAST ? i % 3 : 0);
+        test_stream(i, c->wanted + at, lens[i]);
+        if (kinds & CARGO_CAST) {
+            shape[0] = lens[i] = cast_tensor(&bytes, c->wanted + at, i, lens[i]);
+        }
         snprintf(name, sizeof name, "t%zu", i);
         tensor.name = name;
         tensor.dtype = DECANT_U8;
@@ -145,9 +192,7 @@ void cargo_load(cargo *c, simdisk *disk, unsigned kinds, size_t count, size_t mo
         tensor.shape = shape;
         CHECK_OK(decant_model_add(c->model, &tensor, bytes, &err), &err);
         decant_bytes_unref(&bytes);
-        at = (at + ALIGN - 1) / ALIGN * ALIGN;
         CHECK_OK(dcn_plan_entry(plan, at, i, &err), &err);
-        test_stream(i, c->wanted + at, lens[i]);
         at += lens[i];
     }
 

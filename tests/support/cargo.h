@@ -18,7 +18,8 @@ enum {
     CARGO_WHOLE = 1 << 3, /* a provider that produces its tensor whole */
     CARGO_KEPT = 1 << 4,  /* a file's, kept in memory */
     CARGO_ROPE = 1 << 5,  /* memory, a file's and memory, joined */
-    CARGO_ALL = (1 << 6) - 1
+    CARGO_ALL = (1 << 6) - 1,
+    CARGO_CAST = 1 << 6 /* each of them cast from one dtype to another, anywhere in the output */
 };
 
 enum { CARGO_MOST = 64, CARGO_HELD = 8 };
