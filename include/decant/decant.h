@@ -8,6 +8,7 @@
 #include <decant/formats.h>
 #include <decant/model.h>
 #include <decant/save.h>
+#include <decant/transform.h>
 #include <decant/version.h>
 
 #endif

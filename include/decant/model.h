@@ -211,8 +211,9 @@ typedef struct decant_reader {
 } decant_reader;
 
 /** Refusals and limits that a caller may lift. */
-#define DECANT_ALLOW_LIMITS 1u /* decant's own limits on reading, and those of the target's reader on writing */
-#define DECANT_ALLOW_LOSS 2u   /* drop what the output has no place for */
+#define DECANT_ALLOW_LIMITS 1u   /* decant's own limits on reading, and those of the target's reader on writing */
+#define DECANT_ALLOW_LOSS 2u     /* drop what the output has no place for */
+#define DECANT_ALLOW_OVERFLOW 4u /* casts make values infinite that are too large for the new type */
 
 /**
  * Leniencies: what is refused unless its bit is set. What one lets pass is told in a note under "odd". A bit that does not

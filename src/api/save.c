@@ -106,7 +106,7 @@ static decant_status emit(saving *s, decant_error *err)
     const char *from = s->model->format;
     dcn_layout how = {
         .allow = s->options.allow,
-        .loaders_format = from && strcmp(from, s->format->name) != 0,
+        .loaders_format = from && strcmp(from, s->format->name) != 0 && !s->model->no_format,
     };
     decant_status rc;
 

@@ -183,6 +183,7 @@ void decant_model_close(decant_model **model)
     dcn_free(&m->values);
     dcn_free(&m->keys.slots);
     dcn_free(&m->notes);
+    dcn_free(&m->origins);
     dcn_arena_close(&m->memory);
     dcn_free(&m);
 }
@@ -539,11 +540,16 @@ decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len
     return DECANT_OK;
 }
 
-const dcn_value *dcn_model_text(const decant_model *model, const char *key)
+const dcn_value *dcn_model_value(const decant_model *model, const char *key, size_t key_len, bool text)
 {
     size_t index;
 
-    return find_value(model, key, strlen(key), true, &index) ? &model->values[index] : NULL;
+    return find_value(model, key, key_len, text, &index) ? &model->values[index] : NULL;
+}
+
+const dcn_value *dcn_model_text(const decant_model *model, const char *key)
+{
+    return dcn_model_value(model, key, strlen(key), true);
 }
 
 /* --- notes ------------------------------------------------------------------------------------------------------- */

@@ -15,7 +15,6 @@ typedef struct dcn_extra dcn_extra;
 typedef struct dcn_extra_ops {
     const char *format; /* whose it is */
     const char *what;   /* what is lost without it, in the singular: "quantization scheme"; NULL: nothing */
-    uint64_t (*count)(const dcn_extra *extra); /* how many of them it holds; NULL: one */
     void (*close)(dcn_extra *extra);
 } dcn_extra_ops;
 struct dcn_extra {
@@ -48,6 +47,13 @@ typedef struct dcn_note {
     const char *key, *text;
 } dcn_note;
 
+/* What an entry was in a model that this one was made of. */
+typedef struct dcn_origin {
+    const char *name; /* in the memory of the new model */
+    uint32_t name_len, input;
+    uint8_t dtype;
+} dcn_origin;
+
 /* Who can open a file, in the order in which people are told. Texts are literals. */
 typedef struct dcn_openers {
     struct {
@@ -79,6 +85,8 @@ struct decant_model {
     const char *format;  /* it was opened from; NULL: built by hand */
     const char *path;    /* it was opened from, for messages; NULL */
     uint64_t file_size;  /* bytes of the file it was opened from */
+    dcn_origin *origins; /* of the entries, if it was made of other models; else NULL */
+    bool no_format;      /* metadata "format" was taken from it, so none is added when it is saved */
 };
 
 /* What a file may make decant allocate or walk. Hard errors name the limit. */
@@ -144,6 +152,9 @@ decant_status dcn_model_sort(decant_model *model, decant_error *err);
 /* Sets a value. `replace`: as decant_model_set(); else a key of the same kind is DECANT_DUPLICATE. Everything is copied. */
 decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len, const decant_value *value,
                             bool replace, decant_error *err);
+
+/* The value of a key: metadata, or a scalar. NULL if there is none. */
+const dcn_value *dcn_model_value(const decant_model *model, const char *key, size_t key_len, bool text);
 
 /* The text of a metadata key; NULL if there is none. */
 const dcn_value *dcn_model_text(const decant_model *model, const char *key);

@@ -14,22 +14,28 @@ needs=$(readelf -d "$work/libdecant.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
 }
 
 # What needs another library is left out, and says so.
-cat >"$work/digest.c" <<'C'
+cat >"$work/left_out.c" <<'C'
 #include <decant/decant.h>
 int main(void)
 {
     decant_model *model = NULL;
     char hex[DECANT_DIGEST];
     decant_error err = {0};
+    decant_transform_options options = DECANT_TRANSFORM_OPTIONS_INIT;
+    const char *const rename[] = {"s/a/b/"};
     int right = !decant_model_create(&model, &err) &&
                 decant_digest(model, NULL, NULL, NULL, hex, &err) == DECANT_UNSUPPORTED && err.hint[0];
 
+    options.rename = rename;
+    options.rename_count = 1;
+    right = right && decant_transform((const decant_model *const *)&model, NULL, 1, &options, &model, &err) ==
+                         DECANT_UNSUPPORTED && err.hint[0];
     decant_model_close(&model);
     return !right;
 }
 C
-cc -std=c11 -Iinclude -o "$work/digest" "$work/digest.c" "$work/libdecant.so"
-"$work/digest"
+cc -std=c11 -Iinclude -o "$work/left_out" "$work/left_out.c" "$work/libdecant.so"
+"$work/left_out"
 
 # The list is whole: no source of the library is missing from it.
 diff <(sort src/sources.list) <(find src -name '*.c' | sort)
