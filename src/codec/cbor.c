@@ -228,7 +228,7 @@ static bool take_chunk(dcn_cbor *cbor, const head *h, dcn_chunk *out)
            fail_at(cbor, h->at, DECANT_MALFORMED, "text that is not UTF-8");
 }
 
-/* The content of text or bytes; chunks are moved together over their own heads. */
+/* The content of text or bytes; chunks are moved together over their own heads. `out` NULL: it is passed over as it is. */
 static bool take_string(dcn_cbor *cbor, const head *h, dcn_chunk *out)
 {
     uint8_t *to = cbor->at;
@@ -236,8 +236,9 @@ static bool take_string(dcn_cbor *cbor, const head *h, dcn_chunk *out)
     head part;
 
     if (h->info != INDEFINITE)
-        return take_chunk(cbor, h, out);
-    *out = (dcn_chunk){to, 0};
+        return take_chunk(cbor, h, out ? out : &chunk);
+    if (out)
+        *out = (dcn_chunk){to, 0};
     while (take_head(cbor, &part)) {
         if (*part.at == BREAK)
             return true;
@@ -245,8 +246,10 @@ static bool take_string(dcn_cbor *cbor, const head *h, dcn_chunk *out)
             return unexpected(cbor, &part, h->type == DCN_CBOR_TEXT ? "a chunk of text" : "a chunk of bytes");
         if (!take_chunk(cbor, &part, &chunk))
             return false;
-        memmove(to + out->len, chunk.data, chunk.len);
-        out->len += chunk.len;
+        if (out) {
+            memmove(to + out->len, chunk.data, chunk.len);
+            out->len += chunk.len;
+        }
     }
     return false;
 }
@@ -476,7 +479,6 @@ bool dcn_cbor_skip(dcn_cbor *cbor)
     level levels[DCN_CBOR_DEPTH];
     size_t open = 0;
     dcn_cbor_run run;
-    dcn_chunk string;
     head h;
 
     do {
@@ -485,7 +487,7 @@ bool dcn_cbor_skip(dcn_cbor *cbor)
         switch (h.type) {
         case DCN_CBOR_BYTES:
         case DCN_CBOR_TEXT:
-            take_string(cbor, &h, &string);
+            take_string(cbor, &h, NULL);
             break;
         case DCN_CBOR_ARRAY:
         case DCN_CBOR_MAP:

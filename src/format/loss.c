@@ -14,10 +14,16 @@ typedef struct tally {
     const dcn_entry *first;
 } tally;
 
-static void count_one(tally *t, const dcn_entry *entry)
+static void add(tally *t, uint64_t count, const dcn_entry *entry)
 {
-    if (t->count++ == 0)
+    if (t->count == 0)
         t->first = entry;
+    t->count += count;
+}
+
+static uint64_t count_of(const dcn_extra *extra)
+{
+    return extra->ops->count ? extra->ops->count(extra) : 1;
 }
 
 bool dcn_lose_dtypes(const decant_model *model, dcn_has_place *has_place, dcn_plans *plans)
@@ -26,7 +32,7 @@ bool dcn_lose_dtypes(const decant_model *model, dcn_has_place *has_place, dcn_pl
     bool any = false;
 
     for (size_t i = 0; i < model->count; i++)
-        count_one(&dtypes[model->entries[i].dtype], &model->entries[i]);
+        add(&dtypes[model->entries[i].dtype], 1, &model->entries[i]);
     for (unsigned dtype = 0; dtype <= UINT8_MAX; dtype++) {
         const tally *t = &dtypes[dtype];
         char what[64];
@@ -46,7 +52,7 @@ void dcn_lose_extras(const decant_model *model, const char *format, dcn_has_plac
     size_t count = 0;
 
     if (model->extra && model->extra->ops->what && strcmp(model->extra->ops->format, format) != 0)
-        dcn_plans_lose(plans, 1, model->extra->ops->what, NULL, 0);
+        dcn_plans_lose(plans, count_of(model->extra), model->extra->ops->what, NULL, 0);
     for (size_t i = 0; i < model->count; i++) {
         const dcn_entry *e = &model->entries[i];
         size_t kind = 0;
@@ -58,7 +64,7 @@ void dcn_lose_extras(const decant_model *model, const char *format, dcn_has_plac
             kind++;
         if (kind == count && count < KINDS)
             kinds[count++].ops = e->extra->ops;
-        count_one(&kinds[kind < KINDS ? kind : KINDS - 1], e);
+        add(&kinds[kind < KINDS ? kind : KINDS - 1], count_of(e->extra), e);
     }
     for (size_t kind = 0; kind < count; kind++)
         dcn_plans_lose(plans, kinds[kind].count, kinds[kind].ops->what, kinds[kind].first->name,

@@ -15,6 +15,7 @@ typedef struct dcn_extra dcn_extra;
 typedef struct dcn_extra_ops {
     const char *format; /* whose it is */
     const char *what;   /* what is lost without it, in the singular: "quantization scheme"; NULL: nothing */
+    uint64_t (*count)(const dcn_extra *extra); /* how many of them it holds; NULL: one */
     void (*close)(dcn_extra *extra);
 } dcn_extra_ops;
 struct dcn_extra {

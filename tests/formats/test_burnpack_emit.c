@@ -172,8 +172,8 @@ static void close_nothing(dcn_extra *extra)
 
 TEST(extras_of_other_formats__are_lost_unless_that_is_allowed)
 {
-    static const dcn_extra_ops ops = {"other", "block scale", close_nothing},
-                               whole = {"other", "vocabulary", close_nothing};
+    static const dcn_extra_ops ops = {.format = "other", .what = "block scale", .close = close_nothing},
+                               whole = {.format = "other", .what = "vocabulary", .close = close_nothing};
 
     foreign_entry = (dcn_extra){.ops = &ops, .refs = 3};
     foreign_model = (dcn_extra){.ops = &whole, .refs = 2};

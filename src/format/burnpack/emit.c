@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "codec/cbor.h"
+#include "format/burnpack/extra.h"
 #include "format/burnpack/layout.h"
 #include "format/burnpack/quant.h"
 #include "format/loss.h"
@@ -232,8 +233,10 @@ static void put_dtype(dcn_buf *buf, const dcn_entry *entry)
 
 static void put_tensor(dcn_buf *buf, const dcn_entry *entry, uint64_t begin)
 {
+    dcn_bpk_keys unknown = dcn_bpk_keys_of(entry->extra);
+
     dcn_cbor_put_text(buf, entry->name, entry->name_len);
-    dcn_cbor_put(buf, DCN_CBOR_MAP, entry->has_id ? 4 : 3);
+    dcn_cbor_put(buf, DCN_CBOR_MAP, (entry->has_id ? 4 : 3) + unknown.count);
     put_key(buf, DCN_BPK_DTYPE);
     put_dtype(buf, entry);
     put_key(buf, DCN_BPK_SHAPE);
@@ -248,6 +251,7 @@ static void put_tensor(dcn_buf *buf, const dcn_entry *entry, uint64_t begin)
         put_key(buf, DCN_BPK_ID);
         dcn_cbor_put(buf, DCN_CBOR_UINT, entry->id);
     }
+    dcn_buf_put(buf, unknown.pairs.data, unknown.pairs.len);
 }
 
 static void put_scalar(dcn_buf *buf, const decant_value *value)
@@ -301,12 +305,15 @@ static size_t header_room(const decant_model *model, uint64_t end)
     enum { TOP = 64, KEYS = 32, NAME = 7, BOOL = 13, SCHEME = 128, ID = 9, VALUE = 24 };
     size_t room = TOP + model->count * (KEYS + NAME + 2 * (size_t)dcn_cbor_head_len(end));
 
+    room += dcn_bpk_keys_of(model->extra).pairs.len;
+
     for (size_t i = 0; i < model->count; i++) {
         const dcn_entry *entry = &model->entries[i];
 
         room += dcn_cbor_head_len(entry->name_len) + entry->name_len;
         room += is_bool(entry->dtype) ? BOOL : entry->dtype == DECANT_QFLOAT ? SCHEME : 0;
         room += entry->has_id ? ID + dcn_cbor_head_len(entry->id) : 0;
+        room += dcn_bpk_keys_of(entry->extra).pairs.len;
         for (size_t k = 0; k < entry->rank; k++)
             room += dcn_cbor_head_len(entry->shape[k]);
     }
@@ -320,6 +327,7 @@ static size_t header_room(const decant_model *model, uint64_t end)
 
 static void build_header(const decant_model *model, const order *o, const uint64_t *begins, dcn_buf *buf)
 {
+    dcn_bpk_keys unknown = dcn_bpk_keys_of(model->extra);
     size_t texts = 0, others;
 
     for (size_t i = 0; i < o->value_count; i++)
@@ -327,13 +335,14 @@ static void build_header(const decant_model *model, const order *o, const uint64
     others = o->value_count - texts;
 
     dcn_buf_fill(buf, 0, DCN_BPK_PREFIX);
-    dcn_cbor_put(buf, DCN_CBOR_MAP, 1u + (texts > 0) + (others > 0));
+    dcn_cbor_put(buf, DCN_CBOR_MAP, 1u + (texts > 0) + (others > 0) + unknown.count);
     put_key(buf, DCN_BPK_TENSORS);
     dcn_cbor_put(buf, DCN_CBOR_MAP, model->count);
     for (size_t i = 0; i < model->count; i++)
         put_tensor(buf, o->tensors[i], begins[o->tensors[i] - model->entries]);
     put_values(buf, DCN_BPK_METADATA, o, true, texts);
     put_values(buf, DCN_BPK_SCALARS, o, false, others);
+    dcn_buf_put(buf, unknown.pairs.data, unknown.pairs.len);
 }
 
 static void finish_prefix(dcn_buf *buf)

@@ -5,15 +5,18 @@
 #include "base/ckd.h"
 #include "base/dtype.h"
 #include "base/endian.h"
+#include "base/text.h"
 #include "codec/cbor.h"
+#include "format/burnpack/extra.h"
 #include "format/burnpack/layout.h"
 #include "format/burnpack/quant.h"
 #include "format/limit.h"
 
 /* What is told of a file that opens all the same. */
 typedef struct oddities {
-    dcn_chunk unknown;       /* the first key that no reader knows */
+    dcn_chunk unknown;       /* the first key that no reader knows, and that is carried */
     uint64_t unknowns;       /* how many of them */
+    uint64_t dropped;        /* keys that no reader knows, in a scheme */
     uint64_t repeated;       /* names and keys that came again: the last counts */
     uint64_t nuls;           /* names that hold one */
     uint64_t quantized;      /* tensors of another length than their scheme calls for: Burn takes any */
@@ -29,6 +32,12 @@ typedef struct legacies {
     uint64_t bools;   /* 0.19, 0.20: a name without a store */
     uint64_t schemes; /* 0.19 to 0.21: `level` and `param` */
 } legacies;
+
+/* Keys of a map that no reader knows, with their values, as they will be written again. */
+typedef struct carried {
+    dcn_buf pairs;
+    uint64_t count;
+} carried;
 
 typedef struct header {
     dcn_cbor cbor;
@@ -47,6 +56,7 @@ typedef struct header {
     decant_quant scheme; /* likewise, as it was written */
     dcn_extra *quant;    /* and as it is held */
     bool then;           /* of a tensor that is laid out as Burn 0.21 did */
+    carried keys;        /* of the tensor at hand */
     unsigned lenient;    /* DECANT_LENIENT_* */
     oddities odd;
     legacies old;
@@ -81,12 +91,37 @@ static decant_status malformed(header *h, const char *what)
     return DECANT_MALFORMED;
 }
 
-static decant_status skip_unknown(header *h, dcn_chunk key)
+static dcn_bpk_keys keys_of(const carried *c)
 {
+    return (dcn_bpk_keys){c->count, {c->pairs.data, c->pairs.len}};
+}
+
+/* An unknown key where none is carried, as it may change what the known ones mean. */
+static decant_status refuse_unknown(header *h, dcn_chunk key)
+{
+    if (h->lenient & DECANT_LENIENT_UNKNOWN_FIELDS) {
+        h->odd.dropped++;
+        dcn_cbor_skip(&h->cbor);
+        return h->cbor.status;
+    }
+    unknown(h, "key", key);
+    dcn_error_hint(h->err, "a newer decant may know it; open it leniently (--lenient) to ignore it");
+    return DECANT_UNSUPPORTED;
+}
+
+static decant_status carry_unknown(header *h, dcn_chunk key, carried *c)
+{
+    const uint8_t *value = h->cbor.at;
+
     if (h->odd.unknowns++ == 0)
         h->odd.unknown = key;
-    dcn_cbor_skip(&h->cbor);
-    return h->cbor.status;
+    if (!dcn_cbor_skip(&h->cbor))
+        return h->cbor.status;
+    dcn_cbor_put(&c->pairs, dcn_utf8_valid(key.data, key.len) ? DCN_CBOR_TEXT : DCN_CBOR_BYTES, key.len);
+    dcn_buf_put(&c->pairs, key.data, key.len);
+    dcn_buf_put(&c->pairs, value, (size_t)(h->cbor.at - value));
+    c->count++;
+    return dcn_buf_check(&c->pairs, h->err);
 }
 
 /* --- maps with known keys ----------------------------------------------------------------------------------------- */
@@ -119,8 +154,12 @@ static size_t next_field(header *h, const field *fields, size_t count, size_t gu
     return i;
 }
 
-/* A struct as serde reads it: keys in any order, each known one at most once. Failures carry the key. */
-static decant_status read_fields(header *h, const field *fields, size_t count, void *into)
+/*
+ * A struct as serde reads it: keys in any order, each known one at most once. Failures carry the key.
+ *
+ * @param unknown  gains the unknown ones; NULL: there must be none
+ */
+static decant_status read_fields(header *h, const field *fields, size_t count, void *into, carried *unknown)
 {
     dcn_cbor_run run;
     dcn_chunk key;
@@ -135,7 +174,7 @@ static decant_status read_fields(header *h, const field *fields, size_t count, v
         if (h->cbor.status)
             break;
         if (i == count) {
-            if ((rc = skip_unknown(h, key)))
+            if ((rc = unknown ? carry_unknown(h, key, unknown) : refuse_unknown(h, key)))
                 return rc;
             continue;
         }
@@ -320,7 +359,7 @@ static decant_status read_block_size(header *h, void *into)
 {
     static const field fields[] = {FIELD("storage", read_storage, true), FIELD("len", read_block_rank, true)};
     const decant_quant *quant = &((scheme *)into)->quant;
-    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, into);
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, into, NULL);
 
     for (size_t i = 0; !rc && i < quant->block_rank; i++)
         if (quant->block[i] == 0)
@@ -333,7 +372,7 @@ static decant_status read_block(header *h, void *into)
     static const field fields[] = {FIELD("size", read_block_size, true), FIELD("dtype", read_block_scale, true)};
 
     ((scheme *)into)->today = true;
-    return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_fields(h, fields, sizeof fields / sizeof *fields, into);
+    return dcn_cbor_null(&h->cbor) ? DECANT_OK : read_fields(h, fields, sizeof fields / sizeof *fields, into, NULL);
 }
 
 static decant_status read_param(header *h, void *into)
@@ -369,7 +408,7 @@ static decant_status read_level(header *h, void *into)
     if (level == TENSOR)
         return DECANT_OK;
     s->quant.block_scale = DECANT_SCALE_F32; /* until `param` is known */
-    rc = level == BLOCK ? read_block_size(h, s) : read_fields(h, two, sizeof two / sizeof *two, s);
+    rc = level == BLOCK ? read_block_size(h, s) : read_fields(h, two, sizeof two / sizeof *two, s, NULL);
     return rc ? rc : end_variant(h, &v);
 }
 
@@ -397,7 +436,7 @@ static decant_status read_scheme(header *h, decant_quant *out, bool *old)
         FIELD("level", read_level, false),
     };
     scheme s = {.quant = {.size = sizeof s.quant}};
-    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, &s);
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, &s, NULL);
 
     *old = s.u32 || s.has_level || s.has_param;
     if (!rc && *old)
@@ -413,7 +452,7 @@ static decant_status hold_scheme(header *h, const decant_quant *quant, bool then
     decant_status rc;
 
     if (!h->quant || h->then != then || !dcn_quant_equal(quant, &h->scheme)) {
-        if ((rc = then ? dcn_quant_extra_then(quant, &extra, h->err) : dcn_quant_extra(quant, &extra, h->err)))
+        if ((rc = dcn_bpk_extra(quant, then, (dcn_bpk_keys){0}, &extra, h->err)))
             return rc;
         dcn_extra_unref(&h->quant);
         h->quant = extra;
@@ -591,25 +630,37 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         FIELD(DCN_BPK_ID, read_id, false),
     };
     descriptor d = {.draft = {.name = name.data, .name_len = name.len, .stays = true}};
+    dcn_extra *own = NULL;
     size_t index;
     decant_status rc;
 
     d.draft.any_name = h->lenient & DECANT_LENIENT_NUL_IN_NAMES;
     if (name.len > h->limits->name)
         return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
-    if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d)) || (rc = check_claims(h, &d)))
+    h->keys.pairs.len = 0;
+    h->keys.count = 0;
+    if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d, &h->keys)) || (rc = check_claims(h, &d)))
         return rc;
     h->odd.nuls += d.draft.any_name && memchr(name.data, 0, name.len);
     d.draft.data = (dcn_span){h->bytes, h->data + d.begin, d.end - d.begin};
     if (d.draft.data.len > h->largest)
         h->largest = d.draft.data.len;
+    if (h->keys.count) {
+        if ((rc = dcn_bpk_extra(dcn_quant_of(d.draft.extra), dcn_bpk_is_then(d.draft.extra), keys_of(&h->keys), &own,
+                                h->err)))
+            return rc;
+        d.draft.extra = own;
+    }
     if (h->lenient & DECANT_LENIENT_REPEATED_NAMES && dcn_model_find(h->model, name.data, name.len, &index)) {
         h->odd.repeated++;
-        return dcn_model_replace(h->model, index, &d.draft, h->err);
+        rc = dcn_model_replace(h->model, index, &d.draft, h->err);
+    } else if (h->model->count == h->limits->tensors) {
+        rc = dcn_past_limit("the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors, h->err);
+    } else {
+        rc = dcn_model_add(h->model, &d.draft, h->err);
     }
-    if (h->model->count == h->limits->tensors)
-        return dcn_past_limit("the number of tensors", (uint64_t)h->model->count + 1, h->limits->tensors, h->err);
-    return dcn_model_add(h->model, &d.draft, h->err);
+    dcn_extra_unref(&own);
+    return rc;
 }
 
 static decant_status read_tensors(header *h, void *into)
@@ -732,8 +783,12 @@ static decant_status read_top(header *h)
         FIELD(DCN_BPK_METADATA, read_metadata, false),
         FIELD(DCN_BPK_SCALARS, read_scalars, false),
     };
-    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, NULL);
+    carried keys = {0};
+    decant_status rc = read_fields(h, fields, sizeof fields / sizeof *fields, NULL, &keys);
 
+    if (rc == DECANT_OK && keys.count)
+        rc = dcn_bpk_model_extra(keys_of(&keys), &h->model->extra, h->err);
+    dcn_buf_close(&keys.pairs);
     if (rc)
         return rc;
     h->odd.after_metadata = (uint64_t)(h->cbor.end - h->cbor.at);
@@ -902,11 +957,13 @@ static decant_status add_notes(header *h)
     if ((rc = note_layout(h)))
         return rc;
     if (h->odd.unknowns &&
-        (rc = dcn_model_note(h->model, "odd", h->err, "%" PRIu64 " unknown key%s ignored, first '%.*s'",
-                             h->odd.unknowns, h->odd.unknowns == 1 ? "" : "s", (int)dcn_min(h->odd.unknown.len, 64),
+        (rc = dcn_model_note(h->model, "odd", h->err, "%" PRIu64 " unknown key%s, first '%.*s'", h->odd.unknowns,
+                             h->odd.unknowns == 1 ? "" : "s", (int)dcn_min(h->odd.unknown.len, 64),
                              (const char *)h->odd.unknown.data)))
         return rc;
-    if ((rc = note_odd(h, h->odd.repeated, "repeated name, of which the last counts",
+    if ((rc = note_odd(h, h->odd.dropped, "unknown key in a quantization scheme",
+                       "unknown keys in quantization schemes")) ||
+        (rc = note_odd(h, h->odd.repeated, "repeated name, of which the last counts",
                        "repeated names, of which the last count")) ||
         (rc = note_odd(h, h->odd.nuls, "name with a NUL in it", "names with a NUL in them")) ||
         (rc = note_odd(h, h->odd.quantized, "quantized tensor of another length than its scheme calls for",
@@ -927,13 +984,13 @@ static decant_status relay_quantized(header *h)
 {
     for (size_t i = 0; h->old.schemes && i < h->model->count; i++) {
         dcn_entry *e = &h->model->entries[i];
-        const decant_quant *quant = dcn_quant_then(e->extra);
+        const decant_quant *quant = dcn_quant_of(e->extra);
         decant_bytes *bytes = NULL;
         dcn_extra *extra;
         dcn_quant_old old;
         decant_status rc;
 
-        if (!quant)
+        if (!dcn_bpk_is_then(e->extra))
             continue;
         dcn_quant_old_of(quant, e->shape, e->rank, &old); /* it has been asked before */
         if (!dcn_quant_old_is_new(&old)) {
@@ -942,9 +999,8 @@ static decant_status relay_quantized(header *h)
             decant_bytes_unref(&e->data.backing);
             e->data = (dcn_span){bytes, 0, bytes->len};
         }
-        if ((rc = hold_scheme(h, quant, false, &extra)))
+        if ((rc = dcn_bpk_extra(quant, false, dcn_bpk_keys_of(e->extra), &extra, h->err)))
             return rc;
-        dcn_extra_ref(extra);
         dcn_extra_unref(&e->extra);
         e->extra = extra;
     }
@@ -1058,6 +1114,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
     rc = relay_quantized(&h);
 done:
     dcn_extra_unref(&h.quant);
+    dcn_buf_close(&h.keys.pairs);
     dcn_free(&h.shape);
     return rc;
 }

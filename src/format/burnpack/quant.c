@@ -2,29 +2,10 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/dtype.h"
 
-typedef struct quant_extra {
-    dcn_extra extra;
-    decant_quant quant;
-} quant_extra;
-
-static void close_extra(dcn_extra *extra)
-{
-    dcn_free(&extra);
-}
-
-static const dcn_extra_ops quant_ops = {
-    .format = "burnpack",
-    .what = "quantization scheme",
-    .close = close_extra,
-};
-
-static const dcn_extra_ops then_ops = {.format = "burnpack", .close = close_extra};
-
-static bool is_valid(const decant_quant *quant)
+bool dcn_quant_is_valid(const decant_quant *quant)
 {
     if (quant->size < sizeof *quant || (unsigned)quant->value > DECANT_Q2S ||
         (unsigned)quant->store > DECANT_STORE_PACKED_U32 || (unsigned)quant->mode > DECANT_QUANT_LOOKUP ||
@@ -35,52 +16,6 @@ static bool is_valid(const decant_quant *quant)
         if (quant->block[i] == 0)
             return false;
     return true;
-}
-
-static decant_status create(const dcn_extra_ops *ops, const decant_quant *quant, dcn_extra **out, decant_error *err)
-{
-    quant_extra *made;
-    size_t ones = 0;
-
-    if (!quant || !is_valid(quant))
-        return decant_error_set(err, DECANT_BAD_CALL, "a quantization scheme that is none");
-    made = dcn_alloc(1, sizeof *made);
-    if (!made)
-        return dcn_error_nomem(err);
-
-    while (ones < quant->block_rank && quant->block[ones] == 1)
-        ones++;
-    made->extra.ops = ops;
-    atomic_init(&made->extra.refs, 1);
-    made->quant = *quant;
-    made->quant.size = sizeof *quant;
-    made->quant.block_rank = (uint8_t)(quant->block_rank - ones);
-    memset(made->quant.block, 0, sizeof made->quant.block);
-    memcpy(made->quant.block, quant->block + ones, made->quant.block_rank);
-    if (quant->store == DECANT_STORE_NATIVE)
-        made->quant.packed_dim = 0;
-    *out = &made->extra;
-    return DECANT_OK;
-}
-
-decant_status dcn_quant_extra(const decant_quant *quant, dcn_extra **out, decant_error *err)
-{
-    return create(&quant_ops, quant, out, err);
-}
-
-decant_status dcn_quant_extra_then(const decant_quant *quant, dcn_extra **out, decant_error *err)
-{
-    return create(&then_ops, quant, out, err);
-}
-
-const decant_quant *dcn_quant_of(const dcn_extra *extra)
-{
-    return extra && extra->ops == &quant_ops ? &((const quant_extra *)extra)->quant : NULL;
-}
-
-const decant_quant *dcn_quant_then(const dcn_extra *extra)
-{
-    return extra && extra->ops == &then_ops ? &((const quant_extra *)extra)->quant : NULL;
 }
 
 bool dcn_quant_equal(const decant_quant *a, const decant_quant *b)
@@ -218,85 +153,4 @@ bool dcn_quant_old_is_new(const dcn_quant_old *old)
     bool no_gaps = old->line == old->line_now * 8 || old->values_now == old->line_now;
 
     return old->len == old->len_now && no_gaps;
-}
-
-/* What was laid out so, handed out as it is laid out today. */
-typedef struct relaid {
-    dcn_backing base;
-    dcn_span from; /* held */
-    dcn_quant_old old;
-} relaid;
-
-/* Where bit `at * 8` of the values, as they are laid out today, lay then; padding lies where the next line begins. */
-static uint64_t old_bit(const dcn_quant_old *old, uint64_t at)
-{
-    return at / old->line_now * old->line + dcn_min(at % old->line_now * 8, old->line);
-}
-
-/* Bytes of values, from `at` on in today's layout. */
-static decant_status relay_values(relaid *r, uint64_t at, uint8_t *dst, size_t len, decant_error *err)
-{
-    enum { MOST = 4096 };
-    uint8_t bytes[MOST + 2] = {0};
-
-    while (len) {
-        size_t n = (size_t)dcn_min(len, MOST);
-        uint64_t first = old_bit(&r->old, at) / 8, end = old_bit(&r->old, at + n) / 8 + 1;
-        dcn_fetch fetch = {r->from.offset + first, bytes, (size_t)(dcn_min(end, r->old.scales) - first)};
-        decant_status rc = dcn_backing_fetch(r->from.backing, &fetch, 1, err);
-
-        if (rc)
-            return rc;
-        for (size_t i = 0; i < n; i++, at++) {
-            uint64_t in_line = at % r->old.line_now * 8, bit = old_bit(&r->old, at) - first * 8;
-            uint64_t left = r->old.line - dcn_min(in_line, r->old.line);
-            unsigned pair = bytes[bit / 8] | (unsigned)bytes[bit / 8 + 1] << 8;
-
-            dst[i] = (uint8_t)(pair >> bit % 8 & (left < 8 ? (1u << left) - 1 : 0xFF));
-        }
-        dst += n;
-        len -= n;
-    }
-    return DECANT_OK;
-}
-
-static decant_status read_relaid(dcn_backing *b, dcn_fetch *f, size_t count, decant_error *err)
-{
-    relaid *r = (relaid *)b;
-
-    for (size_t i = 0; i < count; i++) {
-        size_t values = f[i].at < r->old.values_now ? (size_t)dcn_min(f[i].len, r->old.values_now - f[i].at) : 0;
-        dcn_fetch scales = {r->from.offset + r->old.scales + (f[i].at + values - r->old.values_now),
-                            (uint8_t *)f[i].dst + values, f[i].len - values};
-        decant_status rc = relay_values(r, f[i].at, f[i].dst, values, err);
-
-        if (rc || (scales.len && (rc = dcn_backing_fetch(r->from.backing, &scales, 1, err))))
-            return rc;
-    }
-    return DECANT_OK;
-}
-
-static dcn_backing *close_relaid(dcn_backing *b)
-{
-    relaid *r = (relaid *)b;
-    dcn_backing *from = r->from.backing;
-
-    dcn_free(&r);
-    return from;
-}
-
-static const dcn_backing_ops relaid_ops = {.kind = "relaid", .begin = read_relaid, .close = close_relaid};
-
-decant_status dcn_quant_relay(const dcn_quant_old *old, const dcn_span *from, decant_bytes **out, decant_error *err)
-{
-    relaid *r = dcn_alloc(1, sizeof *r);
-
-    if (!r)
-        return dcn_error_nomem(err);
-    dcn_backing_init(&r->base, &relaid_ops, old->len_now);
-    r->base.depth = from->backing->depth;
-    r->from = (dcn_span){decant_bytes_ref(from->backing), from->offset, from->len};
-    r->old = *old;
-    *out = &r->base;
-    return DECANT_OK;
 }

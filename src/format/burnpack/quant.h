@@ -11,6 +11,9 @@
 /* Dimensions of a block (cubecl-common 0.12.0-pre.1, MAX_DIMS). */
 enum { DCN_QUANT_DIMS = 5 };
 
+/* Whether all parameters are in their ranges. */
+bool dcn_quant_is_valid(const decant_quant *quant);
+
 /* Whether two schemes, both canonical, are the same. */
 bool dcn_quant_equal(const decant_quant *a, const decant_quant *b);
 
@@ -36,10 +39,6 @@ bool dcn_quant_old_of(const decant_quant *quant, const uint64_t *shape, size_t r
 
 /* Whether both layouts are the same to the byte. */
 bool dcn_quant_old_is_new(const dcn_quant_old *old);
-
-/* As dcn_quant_extra() and dcn_quant_of(), of a tensor that is laid out so: until the index is finished. */
-decant_status dcn_quant_extra_then(const decant_quant *quant, dcn_extra **out, decant_error *err);
-const decant_quant *dcn_quant_then(const dcn_extra *extra);
 
 /* What was laid out so, as it is laid out today. Reading costs at most as many bytes. @param out [owned] */
 decant_status dcn_quant_relay(const dcn_quant_old *old, const dcn_span *from, decant_bytes **out, decant_error *err);

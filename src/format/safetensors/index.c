@@ -53,7 +53,7 @@ static void close_extra(dcn_extra *extra)
     dcn_free(&extra);
 }
 
-const dcn_extra_ops dcn_st_empty_metadata = {"safetensors", NULL, close_extra};
+const dcn_extra_ops dcn_st_empty_metadata = {.format = "safetensors", .close = close_extra};
 
 static decant_status note_empty_metadata(header *h)
 {

@@ -414,7 +414,7 @@ static void close_counted(dcn_extra *extra)
 
 TEST(extras__live_as_long_as_somebody_holds_them)
 {
-    static const dcn_extra_ops ops = {"test", "thing", close_counted};
+    static const dcn_extra_ops ops = {.format = "test", .what = "thing", .close = close_counted};
     decant_error err = {0};
     int closed = 0;
     counted own = {.extra = {.ops = &ops}, .closed = &closed};
