@@ -10,11 +10,12 @@
 /* Exit status, as in decant(1). 128 and the number of a signal: the program dies by it, which a shell shows as that. */
 enum {
     CLI_DONE = 0,
-    CLI_NO = 1,      /* the answer is no */
-    CLI_USAGE = 2,   /* wrong usage */
-    CLI_INPUT = 3,   /* an input refused */
-    CLI_OUTPUT = 4,  /* the output refused or failed */
-    CLI_RESERVED = 6 /* saved, with a reservation that is printed */
+    CLI_NO = 1,          /* the answer is no */
+    CLI_USAGE = 2,       /* wrong usage */
+    CLI_INPUT = 3,       /* an input refused */
+    CLI_OUTPUT = 4,      /* the output refused or failed */
+    CLI_INTERRUPTED = 5, /* nothing is lost, and recover goes on or back */
+    CLI_RESERVED = 6     /* saved, with a reservation that is printed */
 };
 
 typedef struct cli cli;

@@ -79,6 +79,9 @@ static const char *hint_for(decant_status status, bool input)
         return "nothing was left over, run it again";
     case DECANT_NOT_DURABLE:
         return "run sync before you rely on it";
+    case DECANT_INTERRUPTED:
+    case DECANT_PUBLISH_PENDING:
+        return "decant recover shows what can be done";
     default:
         return "please report this as a bug of decant";
     }
@@ -95,6 +98,9 @@ static int exit_for(const decant_error *err)
         return err->side == DECANT_SIDE_NONE ? CLI_USAGE : input ? CLI_INPUT : CLI_OUTPUT;
     case DECANT_NOT_DURABLE:
         return CLI_RESERVED;
+    case DECANT_INTERRUPTED:
+    case DECANT_PUBLISH_PENDING:
+        return CLI_INTERRUPTED;
     case DECANT_CANCELLED:
         return cli_signals_caught() ? 128 + cli_signals_caught() : CLI_OUTPUT;
     case DECANT_NOMEM:

@@ -124,6 +124,8 @@ DECANT_API int         decant_report_durable(const decant_report *report);   /* 
 /** Per output, in the order of publication: path, bytes, whether it is in place and survives power loss; 0 past the last. */
 DECANT_API int decant_report_output(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
                                     int *published, int *durable);
+/** Earlier saves to these outputs that were interrupted half way, and are undone first. Mostly 0. */
+DECANT_API size_t decant_report_undone(const decant_report *report);
 /** What is lost ("3 param ids"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
 /** What the output gets that the model does not have ("metadata format = pt"), index from 0. NULL past the last. */

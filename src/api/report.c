@@ -21,7 +21,7 @@ struct decant_report {
     dcn_arena memory; /* texts, lines and targets */
     const char *path, *format;
     uint64_t size, data, staging, room, free;
-    size_t tensors;
+    size_t tensors, undone;
     bool published, durable;
     dcn_loss losses[DCN_LOSSES];
     size_t loss_count;
@@ -103,6 +103,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     r->staging = (uint64_t)cut->slot * (cut->slots + routes->makes);
     r->room = routes->room;
     r->free = routes->free;
+    r->undone = routes->undone;
     memcpy(r->replaces, routes->replaces, sizeof r->replaces);
     *out = r;
     return DECANT_OK;
@@ -167,6 +168,11 @@ int decant_report_published(const decant_report *report)
 int decant_report_durable(const decant_report *report)
 {
     return report->durable;
+}
+
+size_t decant_report_undone(const decant_report *report)
+{
+    return report->undone;
 }
 
 const char *decant_report_loss(const decant_report *report, size_t index)

@@ -7,6 +7,7 @@
 #include "base/ckd.h"
 #include "base/text.h"
 #include "format/format.h"
+#include "pour/recover.h"
 
 /* A save under way. */
 typedef struct saving {
@@ -24,6 +25,7 @@ typedef struct saving {
     dcn_arena memory;      /* paths of landings */
     dcn_landing *landings; /* one a plan */
     dcn_output **outputs;  /* likewise; NULL: not made yet */
+    dcn_journal journal;   /* of several files */
 } saving;
 
 static bool is_file(const saving *s)
@@ -233,8 +235,20 @@ static decant_status check_count(const saving *s, decant_error *err)
     return rc;
 }
 
+/* What speaks against the place. An earlier save to it that was stopped half way is undone, or is going to be. */
+static decant_status check_place(saving *s, bool plan_only, decant_error *err)
+{
+    decant_status rc = dcn_leftovers_clear(s->dir, s->landings, s->plans.count, plan_only, &s->routes.undone, err);
+
+    if (rc)
+        return rc;
+    if (s->target->kind == DCN_TO_FILE_IN_PLACE)
+        return dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
+    return dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err);
+}
+
 /* All that can be refused before the first byte. */
-static decant_status plan(saving *s, decant_error *err)
+static decant_status plan(saving *s, bool plan_only, decant_error *err)
 {
     decant_status rc;
 
@@ -243,11 +257,7 @@ static decant_status plan(saving *s, decant_error *err)
         (rc = dcn_routes_collect(&s->plans, &s->routes, err)) || (rc = list_sources(s, err)) ||
         (rc = dcn_sources_check(s->sources, s->routes.count, err)))
         return rc;
-    if (s->target->kind == DCN_TO_FILE)
-        rc = dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err);
-    else if (s->target->kind == DCN_TO_FILE_IN_PLACE)
-        rc = dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
-    return rc;
+    return is_file(s) ? check_place(s, plan_only, err) : DECANT_OK;
 }
 
 static decant_status create_output(saving *s, size_t i, decant_error *err)
@@ -281,6 +291,8 @@ static decant_status create_outputs(saving *s, decant_error *err)
     s->outputs = dcn_alloc(s->plans.count, sizeof(dcn_output *));
     if (!s->outputs)
         return dcn_error_nomem(err);
+    if (s->plans.count > 1)
+        rc = dcn_journal_create(&s->journal, s->dir, s->landings[s->plans.count - 1].name, err);
     for (size_t i = 0; i < s->plans.count && rc == DECANT_OK; i++)
         rc = create_output(s, i, err);
     return rc;
@@ -303,6 +315,7 @@ static decant_status pour(saving *s, decant_error *err)
         goto done;
     job.crew = crew;
     job.outputs = s->outputs;
+    job.journal = s->plans.count > 1 ? &s->journal : NULL;
     if ((rc = dcn_pour(&job, err)) == DECANT_OK && s->target->kind == DCN_TO_NEW)
         rc = dcn_output_new_take(s->outputs[0], s->target->bytes, err);
 done:
@@ -315,6 +328,7 @@ static void finish(saving *s)
     for (size_t i = 0; s->outputs && i < s->plans.count; i++)
         dcn_output_close(&s->outputs[i]);
     dcn_free(&s->outputs);
+    dcn_journal_close(&s->journal);
     dcn_free(&s->landings);
     dcn_arena_close(&s->memory);
     dcn_free(&s->sources);
@@ -335,7 +349,7 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
     decant_status rc;
 
     dcn_options_take(&s.options, sizeof s.options, options);
-    if ((rc = plan(&s, &failure)))
+    if ((rc = plan(&s, plan_only, &failure)))
         goto done;
     if (report &&
         (rc = dcn_report_create(&s.plans, s.landings, &s.routes, &env->cut, s.path, s.format->name, &made, &failure)))

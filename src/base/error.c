@@ -68,6 +68,14 @@ void dcn_error_path(decant_error *err, const char *path)
         dcn_text_escape(err->path, sizeof err->path, path, strlen(path));
 }
 
+void dcn_error_repath(decant_error *err, const char *path)
+{
+    if (err) {
+        err->path[0] = '\0';
+        dcn_error_path(err, path);
+    }
+}
+
 void dcn_error_side(decant_error *err, decant_side side)
 {
     if (err && err->side == DECANT_SIDE_NONE)
@@ -160,6 +168,8 @@ const char *decant_status_name(decant_status status)
         [DECANT_CALLBACK] = "callback",
         [DECANT_CANCELLED] = "cancelled",
         [DECANT_NOT_DURABLE] = "not_durable",
+        [DECANT_INTERRUPTED] = "interrupted",
+        [DECANT_PUBLISH_PENDING] = "publish_pending",
     };
 
     return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown";

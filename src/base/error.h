@@ -9,9 +9,14 @@ void dcn_error_found(decant_error *err, const char *format, ...) DECANT_PRINTF(2
 void dcn_error_expected(decant_error *err, const char *format, ...) DECANT_PRINTF(2, 3);
 void dcn_error_hint(decant_error *err, const char *format, ...) DECANT_PRINTF(2, 3);
 
+/* The path by which the caller knows what it is about, whatever file the call that failed was on. */
+void dcn_error_repath(decant_error *err, const char *path);
+
 /* These keep what an inner function has set already: the innermost that knows wins. */
 void dcn_error_tensor(decant_error *err, const char *name, size_t len);
 void dcn_error_path(decant_error *err, const char *path);
+void dcn_error_repath(decant_error *err,
+                      const char *path); /* of what it is about, whatever the call that failed was on */
 void dcn_error_side(decant_error *err, decant_side side);
 void dcn_error_offset(decant_error *err, uint64_t offset);
 

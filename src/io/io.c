@@ -124,6 +124,14 @@ decant_status dcn_io_random(dcn_io *io, void *dst, size_t len, decant_error *err
     return rc ? rc : after(io, &call, io->ops->random(io, dst, len, err));
 }
 
+decant_status dcn_io_who(dcn_io *io, dcn_self *out, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_WHO};
+    decant_status rc = before(io, &call, err);
+
+    return rc ? rc : after(io, &call, io->ops->who(io, out, err));
+}
+
 decant_status dcn_dir_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
                            decant_error *err)
 {
@@ -330,6 +338,16 @@ decant_status dcn_file_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t f
         rc = after(f->io, &call,
                    f->ops->copy && f->ops == from->ops ? f->ops->copy(f, at, from, from_at, len, err)
                                                        : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_forget(dcn_file *f, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_FORGET, .name = f->name};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->forget ? f->ops->forget(f, err) : unsupported(err));
     return at_path(f->path, rc, err);
 }
 

@@ -29,6 +29,7 @@ typedef struct dcn_facts {
     uint32_t mode; /* permission bits */
     uint32_t uid, gid;
     bool ours;    /* this user owns it, or may do what its owner may */
+    bool mine;    /* this user owns it */
     bool mounted; /* something is mounted on the name, and it cannot be given to another file; false: or not known */
     dcn_kind kind;
 } dcn_facts;
@@ -39,6 +40,12 @@ typedef struct dcn_range {
     void *dst;
     size_t len;
 } dcn_range;
+
+/* Who runs, and since when. */
+typedef struct dcn_self {
+    uint8_t boot[16]; /* another one after each start of the machine; zeros: not known */
+    uint64_t process;
+} dcn_self;
 
 typedef struct dcn_space {
     uint64_t free;  /* bytes that this user may still write */
@@ -82,6 +89,8 @@ typedef enum dcn_verb {
     DCN_DO_LOCK,
     DCN_DO_RESEMBLE,
     DCN_DO_COPY,
+    DCN_DO_WHO,
+    DCN_DO_FORGET,
     DCN_VERB_COUNT
 } dcn_verb;
 
@@ -105,6 +114,7 @@ typedef struct dcn_gate {
 typedef struct dcn_io_ops {
     decant_status (*open_dir)(dcn_io *io, const char *path, dcn_dir **out, decant_error *err);
     decant_status (*random)(dcn_io *io, void *dst, size_t len, decant_error *err);
+    decant_status (*who)(dcn_io *io, dcn_self *out, decant_error *err);
 } dcn_io_ops;
 
 struct dcn_io {
@@ -155,6 +165,8 @@ typedef struct dcn_file_ops {
     /* bytes of `from` without a detour through the process. UNSUPPORTED, also half way and where it fails without
      * saying which of the two files is to blame: read and write all of it, which tells */
     decant_status (*copy)(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len, decant_error *err);
+    /* what is read next comes from the medium: what is there of a write that a sync has lost, not what the cache shows */
+    decant_status (*forget)(dcn_file *f, decant_error *err);
 } dcn_file_ops;
 
 struct dcn_file {
@@ -186,6 +198,7 @@ decant_status dcn_file_from_fd(int fd, dcn_file **out, decant_error *err);
 /* The wrappers: through the gate to the implementation. Errors gain the path. Optional slots: DECANT_UNSUPPORTED. */
 decant_status dcn_io_open_dir(dcn_io *io, const char *path, dcn_dir **out, decant_error *err);
 decant_status dcn_io_random(dcn_io *io, void *dst, size_t len, decant_error *err);
+decant_status dcn_io_who(dcn_io *io, dcn_self *out, decant_error *err);
 
 decant_status dcn_dir_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
                            decant_error *err);
@@ -210,6 +223,7 @@ decant_status dcn_file_lock(dcn_file *f, decant_error *err);
 decant_status dcn_file_resemble(dcn_file *f, dcn_file *old, decant_error *err);
 decant_status dcn_file_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
                             decant_error *err);
+decant_status dcn_file_forget(dcn_file *f, decant_error *err);
 void dcn_file_close(dcn_file **f);
 
 /* "folder/name" for messages, or the name alone in ".". @return [owned] free with dcn_free; NULL without memory */

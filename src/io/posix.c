@@ -103,6 +103,7 @@ static const struct {
     [DCN_DO_LOCK] = {"cannot lock", {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}},
     [DCN_DO_RESEMBLE] = {"cannot be made like the old file", {0}},
     [DCN_DO_COPY] = {"cannot write", {0}},
+    [DCN_DO_FORGET] = {"cannot drop what is cached of it", {ENOSYS, EOPNOTSUPP, EINVAL, ESPIPE}},
 };
 
 static decant_status status_of(dcn_verb verb, int code)
@@ -238,6 +239,7 @@ static int look(int fd, const char *name, dcn_facts *out)
         .uid = x.stx_uid,
         .gid = x.stx_gid,
         .ours = is_ours(x.stx_uid),
+        .mine = x.stx_uid == geteuid(),
         .mounted = x.stx_attributes & STATX_ATTR_MOUNT_ROOT,
         .kind = kind_of(x.stx_mode),
     };
@@ -257,7 +259,7 @@ static int look(int fd, const char *name, dcn_facts *out)
 #endif
         .size = (uint64_t)s.st_size, .blocks = (uint64_t)s.st_blocks * 512, .links = (uint64_t)s.st_nlink,
         .mode = s.st_mode & 07777, .uid = s.st_uid, .gid = s.st_gid, .ours = is_ours(s.st_uid),
-        .kind = kind_of(s.st_mode),
+        .mine = s.st_uid == geteuid(), .kind = kind_of(s.st_mode),
     };
 #endif
     return 0;
@@ -543,6 +545,17 @@ static decant_status posix_copy(dcn_file *file, uint64_t at, dcn_file *source, u
     return len ? decant_error_set(err, DECANT_UNSUPPORTED, "the system does not copy between these files") : DECANT_OK;
 }
 
+static decant_status posix_forget(dcn_file *f, decant_error *err)
+{
+#if defined(POSIX_FADV_DONTNEED)
+    errno = posix_fadvise(file_of(f)->fd, 0, 0, POSIX_FADV_DONTNEED);
+#else
+    (void)f;
+    errno = ENOSYS;
+#endif
+    return errno ? failed(DCN_DO_FORGET, err) : DECANT_OK;
+}
+
 #if defined(__linux__)
 static const char acl[] = "system.posix_acl_access";
 
@@ -641,6 +654,7 @@ static const dcn_file_ops file_ops = {
     .lock = posix_lock,
     .resemble = posix_resemble,
     .copy = posix_copy,
+    .forget = posix_forget,
 };
 
 /* Takes over `fd` and `path`, also on failure. */
@@ -877,9 +891,40 @@ static decant_status posix_random(dcn_io *io, void *dst, size_t len, decant_erro
     return DECANT_OK;
 }
 
+/* "01234567-89ab-...": the value of two hexadecimal digits at a time, dashes left out. What is none counts as 0. */
+static void read_uuid(const char *text, uint8_t out[16])
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t count = 0;
+
+    for (; *text && count < 32; text++) {
+        const char *digit = strchr(digits, *text);
+
+        if (digit) {
+            out[count / 2] = (uint8_t)(out[count / 2] << 4 | (digit - digits));
+            count++;
+        }
+    }
+}
+
+static decant_status posix_who(dcn_io *io, dcn_self *out, decant_error *err)
+{
+    char text[64] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    (void)io, (void)err;
+    *out = (dcn_self){.process = (uint64_t)getpid()};
+    if (fd < 0)
+        return DECANT_OK;
+    if (read(fd, text, sizeof text - 1) >= 36)
+        read_uuid(text, out->boot);
+    close(fd);
+    return DECANT_OK;
+}
+
 dcn_io *dcn_io_posix(void)
 {
-    static const dcn_io_ops ops = {.open_dir = posix_open_dir, .random = posix_random};
+    static const dcn_io_ops ops = {.open_dir = posix_open_dir, .random = posix_random, .who = posix_who};
     static dcn_io system = {.ops = &ops};
 
     return &system;

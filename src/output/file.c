@@ -7,6 +7,7 @@
  *  (4) The first bytes of the plan (`held`) are written last, so that a part or a half-written file opens nowhere. In place
  *      they are zeroed before anything else is touched, so that the old file does not pass for whole either; then the file
  *      gets its new length, which drops what the old one had behind it.
+ *  (5) Under a journal the part has an ending of its own, and nobody but the journal's recovery removes it.
  */
 #include "output/output.h"
 
@@ -20,6 +21,7 @@
 
 #define PART_MIDDLE ".decant-"
 #define PART_END ".part"
+#define JPART_END ".jpart"
 
 enum {
     HEX = 16,
@@ -30,7 +32,6 @@ enum {
 typedef struct file_output {
     dcn_output out;
     dcn_file *file;
-    bool replace;
     bool made; /* the file is of our making, and goes with us */
     bool old;  /* a regular file is to be replaced */
     uint8_t *held;
@@ -69,28 +70,64 @@ static decant_status hold(file_output *f, const dcn_plan *plan, decant_error *er
     return f->held ? DECANT_OK : dcn_error_nomem(err);
 }
 
-/* "<name>.decant-<16 hex>.part", the name cut at a character where that is too long. */
+/* Bytes of the name that are left in that of its part. */
+static size_t kept_of(const char *name, const char *end)
+{
+    return dcn_utf8_cut(name, strlen(name), NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - strlen(end));
+}
+
+decant_status dcn_part_name(const char *name, const uint8_t *id, bool has_journal, char **out, decant_error *err)
+{
+    const char *end = has_journal ? JPART_END : PART_END;
+    dcn_buf text = {0};
+    decant_status rc;
+
+    dcn_buf_put(&text, name, kept_of(name, end));
+    dcn_buf_text(&text, PART_MIDDLE);
+    for (size_t i = 0; i < HEX / 2; i++)
+        dcn_buf_format(&text, "%02x", id[i]);
+    dcn_buf_put(&text, end, strlen(end) + 1);
+    if ((rc = dcn_buf_check(&text, err)))
+        dcn_buf_close(&text);
+    else
+        *out = (char *)text.data;
+    return rc;
+}
+
+bool dcn_part_is_of(const char *entry, const char *name, bool has_journal, uint8_t *id)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *end = has_journal ? JPART_END : PART_END;
+    size_t kept = kept_of(name, end), middle = sizeof PART_MIDDLE - 1;
+    const char *hex = entry + kept + middle;
+
+    if (strlen(entry) != kept + middle + HEX + strlen(end) || memcmp(entry, name, kept) != 0 ||
+        memcmp(entry + kept, PART_MIDDLE, middle) != 0 || strspn(hex, digits) < HEX || strcmp(hex + HEX, end) != 0)
+        return false;
+    for (size_t i = 0; id && i < HEX / 2; i++)
+        id[i] = (uint8_t)((strchr(digits, hex[2 * i]) - digits) << 4 | (strchr(digits, hex[2 * i + 1]) - digits));
+    return true;
+}
+
+bool dcn_part_has_journal(const char *entry)
+{
+    size_t len = strlen(entry), end = sizeof JPART_END - 1;
+
+    return len > end && strcmp(entry + len - end, JPART_END) == 0;
+}
+
 static decant_status name_part(file_output *f, decant_error *err)
 {
-    enum { ROOM = NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - (sizeof PART_END - 1) };
     uint8_t random[HEX / 2];
-    dcn_buf name = {0};
-    decant_status rc = dcn_io_random(f->out.dir->io, random, sizeof random, err);
+    const uint8_t *id = f->out.transaction ? f->out.transaction : random;
+    char *part = NULL;
+    decant_status rc = f->out.transaction ? DECANT_OK : dcn_io_random(f->out.dir->io, random, sizeof random, err);
 
-    if (rc)
+    if (rc || (rc = dcn_part_name(f->out.name, id, f->out.transaction, &part, err)))
         return rc;
-    dcn_buf_put(&name, f->out.name, dcn_utf8_cut(f->out.name, strlen(f->out.name), ROOM));
-    dcn_buf_text(&name, PART_MIDDLE);
-    for (size_t i = 0; i < sizeof random; i++)
-        dcn_buf_format(&name, "%02x", random[i]);
-    dcn_buf_put(&name, PART_END, sizeof PART_END);
-    if ((rc = dcn_buf_check(&name, err)) == DECANT_OK) {
-        dcn_free(&f->out.part);
-        f->out.part = (char *)name.data;
-        name = (dcn_buf){0};
-    }
-    dcn_buf_close(&name);
-    return rc;
+    dcn_free(&f->out.part);
+    f->out.part = part;
+    return DECANT_OK;
 }
 
 /*
@@ -126,20 +163,21 @@ static void drop_part(file_output *f)
 }
 
 typedef struct sweep {
-    const char *part; /* ours */
-    size_t prefix;
+    const dcn_output *out;
     dcn_buf names; /* each with its NUL */
+    bool others;   /* a part of another save that has a journal */
 } sweep;
 
 static int note_part(void *ctx, const char *name)
 {
     sweep *s = ctx;
-    size_t len = strlen(name);
 
-    if (len == s->prefix + HEX + sizeof PART_END - 1 && memcmp(name, s->part, s->prefix) == 0 &&
-        strspn(name + s->prefix, "0123456789abcdef") == HEX && strcmp(name + s->prefix + HEX, PART_END) == 0 &&
-        strcmp(name, s->part) != 0)
-        dcn_buf_put(&s->names, name, len + 1);
+    if (strcmp(name, s->out->part) == 0)
+        return 0;
+    if (dcn_part_is_of(name, s->out->name, false, NULL))
+        dcn_buf_put(&s->names, name, strlen(name) + 1);
+    else if (dcn_part_is_of(name, s->out->name, true, NULL))
+        s->others = true;
     return s->names.failed;
 }
 
@@ -169,16 +207,27 @@ done:
     return unless_ours(rc);
 }
 
+/* Two that begin at once both see the other's part, and both give way. keeps (5) */
+static decant_status give_way(decant_error *err)
+{
+    decant_status rc = decant_error_set(err, DECANT_BUSY, "another save of it has begun");
+
+    dcn_error_hint(err, "wait for it, or see decant recover");
+    return rc;
+}
+
 /* Parts that dead saves of this name have left. */
 static decant_status sweep_parts(const file_output *f, decant_error *err)
 {
-    sweep s = {.part = f->out.part, .prefix = strlen(f->out.part) - HEX - (sizeof PART_END - 1)};
+    sweep s = {.out = &f->out};
     decant_status rc;
 
     if ((rc = unless_ours(dcn_dir_list(f->out.dir, note_part, &s, err))) || (rc = dcn_buf_check(&s.names, err)))
         goto done;
     for (size_t i = 0; i < s.names.len && rc == DECANT_OK; i += strlen((char *)s.names.data + i) + 1)
         rc = remove_dead(f, (char *)s.names.data + i, err);
+    if (rc == DECANT_OK && s.others)
+        rc = give_way(err);
 done:
     dcn_buf_close(&s.names);
     return rc;
@@ -193,7 +242,7 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
 
     if (rc && rc != DECANT_NOT_FOUND)
         return rc;
-    if (rc == DECANT_OK && !f->replace)
+    if (rc == DECANT_OK && !f->out.replace)
         return dcn_output_exists(err);
     f->old = rc == DECANT_OK && old.kind == DCN_KIND_REGULAR;
 
@@ -221,7 +270,7 @@ static decant_status open_in_place(file_output *f, decant_error *err)
     unsigned flags = DCN_WRITE | DCN_CREATE_NEW;
     decant_status rc;
 
-    if (f->replace) {
+    if (f->out.replace) {
         rc = dcn_dir_stat(f->out.dir, f->out.name, &f->out.facts, err);
         if (rc && rc != DECANT_NOT_FOUND)
             return rc;
@@ -333,6 +382,15 @@ static decant_status seal_in_place(dcn_output *o, decant_error *err)
     return write_held((file_output *)o, err);
 }
 
+static decant_status rejoin(dcn_output *o, const dcn_facts *part, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+
+    o->facts = *part;
+    f->made = true;
+    return name_part(f, err);
+}
+
 /* Over NFS a rename that was sent twice can fail although it was done: what the name is tells. */
 static bool landed(const file_output *f)
 {
@@ -362,6 +420,9 @@ static decant_status link_in(file_output *f, decant_error *err)
     if (rc && !landed(f))
         return rc;
     f->made = false;
+    /* a journal has promised the file: until it has the new name for good the old one stays */
+    if (f->out.transaction && (rc = dcn_dir_sync(f->out.dir, err)))
+        return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
     rc = dcn_dir_remove(f->out.dir, f->out.part, err);
     return rc ? dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but the scratch name is left") : DECANT_OK;
 }
@@ -371,8 +432,8 @@ static decant_status publish(dcn_output *o, decant_error *err)
     file_output *f = (file_output *)o;
     decant_status rc;
 
-    rc = dcn_dir_rename(f->out.dir, f->out.part, f->out.name, f->replace ? 0 : DCN_NO_REPLACE, err);
-    if (rc == DECANT_UNSUPPORTED && !f->replace)
+    rc = dcn_dir_rename(f->out.dir, f->out.part, f->out.name, f->out.replace ? 0 : DCN_NO_REPLACE, err);
+    if (rc == DECANT_UNSUPPORTED && !f->out.replace)
         rc = link_in(f, err);
     if (rc && rc != DECANT_NOT_DURABLE && !landed(f))
         return rc == DECANT_EXISTS ? dcn_output_exists(err) : rc;
@@ -412,6 +473,7 @@ static const dcn_output_ops file_ops = {
     .write = write_file,
     .copy = copy_file,
     .seal = seal,
+    .rejoin = rejoin,
     .publish = publish,
     .settle = settle,
     .abandon = abandon,
@@ -440,7 +502,7 @@ static decant_status create(const dcn_output_ops *ops, dcn_dir *dir, const char 
     f->out.ops = ops;
     f->out.dir = dir;
     f->out.path = path;
-    f->replace = replace;
+    f->out.replace = replace;
     *out = f;
     return DECANT_OK;
 }

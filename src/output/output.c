@@ -11,10 +11,8 @@ static decant_status blame(const dcn_output *o, decant_status rc, decant_error *
     if (!rc || rc == DECANT_NOMEM || !err)
         return rc;
     dcn_error_side(err, DECANT_SIDE_OUTPUT);
-    if (o->path && err->side == DECANT_SIDE_OUTPUT) {
-        err->path[0] = '\0';
-        dcn_error_path(err, o->path);
-    }
+    if (o->path && err->side == DECANT_SIDE_OUTPUT)
+        dcn_error_repath(err, o->path);
     return rc;
 }
 
@@ -51,6 +49,13 @@ decant_status dcn_output_seal(dcn_output *o, decant_error *err)
     return o->ops->seal ? blame(o, o->ops->seal(o, err), err) : DECANT_OK;
 }
 
+decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err)
+{
+    assert(o->phase == DCN_NEW && o->ops->rejoin);
+    o->phase = DCN_SEALED;
+    return blame(o, o->ops->rejoin(o, part, err), err);
+}
+
 decant_status dcn_output_publish(dcn_output *o, decant_error *err)
 {
     decant_status rc;
@@ -85,6 +90,12 @@ void dcn_output_abandon(dcn_output *o)
     o->phase = DCN_ABANDONED;
 }
 
+void dcn_output_leave(dcn_output *o)
+{
+    if (o->phase != DCN_PUBLISHED)
+        o->phase = DCN_ABANDONED;
+}
+
 void dcn_output_close(dcn_output **o)
 {
     if (*o) {
@@ -92,4 +103,49 @@ void dcn_output_close(dcn_output **o)
         (*o)->ops->close(*o);
     }
     *o = NULL;
+}
+
+decant_status dcn_outputs_settle(dcn_output *const *outputs, size_t count, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        if (i && outputs[i]->dir && outputs[i]->dir == outputs[i - 1]->dir)
+            outputs[i]->durable = outputs[i - 1]->durable;
+        else
+            rc = dcn_output_settle(outputs[i], err);
+    return rc;
+}
+
+/* With a journal anything amiss is recovery's; without one what has its name has it, and the rest goes on. */
+static bool goes_on(const dcn_output *o, decant_status rc)
+{
+    return rc == DECANT_OK || (rc == DECANT_NOT_DURABLE && !o->transaction);
+}
+
+/* They get their names; what fails behind that is their durability alone. */
+static decant_status publish(dcn_output *const *outputs, size_t count, decant_error *err)
+{
+    decant_status rc, unsure = DECANT_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        rc = dcn_output_publish(outputs[i], err);
+        if (!goes_on(outputs[i], rc))
+            return rc;
+        unsure = rc ? rc : unsure;
+    }
+    if (dcn_outputs_settle(outputs, count, err))
+        return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
+    return unsure;
+}
+
+decant_status dcn_outputs_publish(dcn_output *const *outputs, size_t count, decant_error *err)
+{
+    size_t others = count ? count - 1 : 0;
+    decant_status unsure = publish(outputs, others, err), rc;
+
+    if (others && !goes_on(outputs[0], unsure))
+        return unsure;
+    rc = publish(outputs + others, count - others, err);
+    return rc ? rc : unsure;
 }

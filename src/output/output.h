@@ -28,6 +28,8 @@ typedef struct dcn_output_ops {
                           decant_error *err);
     /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
     decant_status (*seal)(dcn_output *o, decant_error *err);
+    decant_status (*rejoin)(dcn_output *o, const dcn_facts *part,
+                            decant_error *err);                 /* optional: in place of begin to seal */
     decant_status (*publish)(dcn_output *o, decant_error *err); /* optional: it gets its name */
     decant_status (*settle)(dcn_output *o, decant_error *err);  /* optional: names in its folder survive power loss */
     void (*abandon)(dcn_output *o); /* optional: leaves nothing that begin made, also where begin failed */
@@ -46,8 +48,10 @@ struct dcn_output {
     dcn_dir *dir;     /* [lent] */
     const char *path; /* [lent] for messages: what the caller knows it by; may be NULL */
     char *name;
-    char *part;      /* what it is called until it has its name; NULL before begin, and in place */
-    dcn_facts facts; /* since begin */
+    bool replace;
+    const uint8_t *transaction; /* [lent] of the journal that the save has; NULL: none. Set before begin */
+    char *part;                 /* what it is called until it has its name; NULL before begin, and in place */
+    dcn_facts facts;            /* since begin */
 };
 
 /* The wrappers, which hold the assertions on the order of phases, and say of a failure that it is the output's. */
@@ -57,10 +61,21 @@ decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, s
 decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
                               decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
+decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);
 decant_status dcn_output_settle(dcn_output *o, decant_error *err);
 void dcn_output_abandon(dcn_output *o);
+void dcn_output_leave(dcn_output *o); /* as it is: a journal knows what is to become of it */
 void dcn_output_close(dcn_output **o);
+
+/* Names in the folders of several outputs survive power loss from here on: each folder is synced once. */
+decant_status dcn_outputs_settle(dcn_output *const *outputs, size_t count, decant_error *err);
+
+/*
+ * Several get their names, in this order, and these are made to last; the last one when all others have. DECANT_NOT_DURABLE:
+ * all have them.
+ */
+decant_status dcn_outputs_publish(dcn_output *const *outputs, size_t count, decant_error *err);
 
 /*
  * A file, atomically: written under `<name>.decant-<16 hex>.part` beside it, locked, its first bytes last; synced once,
@@ -71,6 +86,20 @@ void dcn_output_close(dcn_output **o);
  */
 decant_status dcn_output_file(dcn_dir *dir, const char *name, const char *path, bool replace, dcn_output **out,
                               decant_error *err);
+
+/*
+ * What the file NAME is called until it has its name: "<name>.decant-<id>.part", or .jpart under a journal, the name cut
+ * where that is too long.
+ *
+ * @param id  8 bytes; under a journal the first of its transaction
+ */
+decant_status dcn_part_name(const char *name, const uint8_t *id, bool has_journal, char **out, decant_error *err);
+
+/* Whether `entry` is such a name of NAME. @param id  8 bytes, written if it is; may be NULL */
+bool dcn_part_is_of(const char *entry, const char *name, bool has_journal, uint8_t *id);
+
+/* Whether it is the part of something under a journal, by its ending. */
+bool dcn_part_has_journal(const char *entry);
 
 /*
  * A file in place: links followed, inode kept, not synced. Opened by begin: created new unless `replace`, and refused

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "pour/intent.h"
 #include "pour/steps.h"
 
 const dcn_cut dcn_cut_default = {.slot = 1 << 20, .slots = 4, .direct = 256 << 10};
@@ -53,6 +54,8 @@ typedef struct pouring {
     making *makings; /* in the order of the output, at most `most`; NULL likewise */
     size_t making_count;
     uint64_t done, total; /* bytes, of all plans */
+    dcn_intent intent;    /* with a journal */
+    bool in_doubt;        /* whether the journal says COMMIT */
 } pouring;
 
 static decant_status deliver(void *ctx, decant_error *err)
@@ -561,47 +564,99 @@ static void dispose(pouring *p)
     dcn_free(&p->from);
     dcn_free(&p->makings);
     dcn_free(&p->raw);
+    dcn_intent_close(&p->intent);
 }
 
-/* Names in the folders of these outputs survive power loss from here on: each folder is synced once. */
-static decant_status settle(const dcn_job *job, size_t from, size_t to, decant_error *err)
+/* Before anything exists the journal knows that it may. */
+static decant_status promise(pouring *p, decant_error *err)
 {
-    dcn_output *const *o = job->outputs;
-    decant_status rc = DECANT_OK;
+    const dcn_job *job = p->job;
+    dcn_buf begin = {0};
+    decant_status rc;
 
-    for (size_t i = from; i < to && rc == DECANT_OK; i++)
-        if (i > from && o[i]->dir && o[i]->dir == o[i - 1]->dir)
-            o[i]->durable = o[i - 1]->durable;
-        else
-            rc = dcn_output_settle(o[i], err);
+    for (size_t i = 0; i < job->plans->count; i++)
+        job->outputs[i]->transaction = job->journal->transaction;
+    if ((rc = dcn_intent_make(&p->intent, job->plans, job->outputs, err)))
+        goto done;
+    dcn_intent_put_begin(&p->intent, &begin);
+    rc = dcn_journal_begin(job->journal, &begin, dcn_intent_commit_len(&p->intent), err);
+done:
+    dcn_buf_close(&begin);
+    if (rc && rc != DECANT_NOMEM)
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return rc;
 }
 
-/* These get their names. What fails behind that is their durability alone. */
-static decant_status publish(const dcn_job *job, size_t from, size_t to, decant_error *err)
+/* All is written, and under names that survive: whatever happens from here on, all outputs get theirs. */
+static decant_status commit(pouring *p, decant_error *err)
 {
-    decant_status rc, unsure = DECANT_OK;
+    const dcn_job *job = p->job;
+    dcn_buf parts = {0};
+    decant_status rc;
 
-    for (size_t i = from; i < to; i++) {
-        rc = dcn_output_publish(job->outputs[i], err);
-        if (rc == DECANT_NOT_DURABLE)
-            unsure = rc;
-        else if (rc)
-            return rc;
+    if ((rc = dcn_outputs_settle(job->outputs, job->plans->count, err)) ||
+        (rc = dcn_intent_check(&p->intent, job->outputs, err)))
+        return rc;
+    dcn_intent_name_parts(&p->intent, job->outputs);
+    dcn_intent_put_commit(&p->intent, &parts);
+    if ((rc = dcn_journal_put(job->journal, DCN_RECORD_COMMIT, &parts, err)) == DECANT_OK)
+        rc = dcn_journal_sync(job->journal, err);
+    p->in_doubt = rc && job->journal->broken;
+    dcn_buf_close(&parts);
+    return rc;
+}
+
+static decant_status publish(const dcn_job *job, decant_error *err)
+{
+    decant_status rc = dcn_outputs_publish(job->outputs, job->plans->count, err);
+
+    if (!job->journal)
+        return rc;
+    return rc ? rc : dcn_journal_end(job->journal, err);
+}
+
+/* What cannot be undone and is not done stays as it is, and its journal with it. */
+static decant_status leave(const dcn_job *job, bool committed, decant_error *err)
+{
+    const dcn_output *last = job->outputs[job->plans->count - 1];
+    const char *path = last->path ? last->path : last->name;
+    decant_status rc;
+
+    if (committed) {
+        rc = dcn_error_recast(err, DECANT_PUBLISH_PENDING, "all is written, but not all is in place");
+        dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
+    } else {
+        rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted when all was written");
+        dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
     }
-    if (settle(job, from, to, err))
-        return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
-    return unsure;
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return rc;
+}
+
+/* The journal goes when all that it speaks of is gone for good. Where that cannot be seen to it stays, and the next save does. */
+static void retreat(const dcn_job *job)
+{
+    dcn_facts facts;
+
+    for (size_t i = 0; i < job->plans->count; i++) {
+        const dcn_output *o = job->outputs[i];
+
+        if (o->part && dcn_dir_stat(o->dir, o->part, &facts, NULL) != DECANT_NOT_FOUND)
+            return;
+    }
+    if (dcn_dir_sync(job->journal->dir, NULL) == DECANT_OK)
+        dcn_journal_discard(job->journal);
 }
 
 decant_status dcn_pour(const dcn_job *job, decant_error *err)
 {
     pouring p = {.job = job};
     size_t count = job->plans->count;
+    bool committed = false;
     decant_status rc;
 
     dcn_crew_reset(job->crew);
-    if ((rc = prepare(&p, err)))
+    if ((rc = prepare(&p, err)) || (job->journal && (rc = promise(&p, err))))
         goto done;
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_begin(job->outputs[i], &job->plans->items[i], err)))
@@ -615,12 +670,20 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_seal(job->outputs[i], err)))
             goto done;
-    if ((rc = last_chance(&p, err)))
+    if ((rc = last_chance(&p, err)) || (job->journal && (rc = commit(&p, err))))
         goto done;
-    rc = publish(job, 0, count, err);
+    committed = job->journal;
+    rc = publish(job, err);
 done:
+    if (rc && (committed || p.in_doubt)) {
+        for (size_t i = 0; i < count; i++)
+            dcn_output_leave(job->outputs[i]);
+        rc = leave(job, committed, err);
+    }
     for (size_t i = 0; i < count; i++)
-        dcn_output_abandon(job->outputs[i]); /* does nothing to what is published */
+        dcn_output_abandon(job->outputs[i]); /* does nothing to what is published or left */
+    if (rc && job->journal && !committed && !p.in_doubt)
+        retreat(job);
     dcn_crew_reset(job->crew);
     dispose(&p);
     return rc;

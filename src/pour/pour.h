@@ -1,11 +1,12 @@
 /*
  * The one loop that moves bytes. It knows no format and no device.
  *
- *     begin    outputs sized, room reserved
+ *     begin    the journal, if there is one, says what is going to be made; outputs sized, room reserved
  *     copy     slot by slot, in the order of the output: literals, files, memory, providers; then no source has changed
  *     seal     held-back bytes, mode; the one sync of a plain save
- *     publish  rename, folder sync
- *     abandon  on any failure before publication
+ *     commit   with a journal: from here on all outputs get their names, whatever happens
+ *     publish  rename, folder sync; the last output when all others are safe; the journal goes
+ *     abandon  on any failure before that; the journal last
  *
  * A slot is an aligned range of the output, in staging memory or (memory outputs) in place. Its file ranges are fetched
  * together, neighbours in one covering read. What lends its memory and is large is written from there, without a slot; what
@@ -20,6 +21,7 @@
 
 #include "output/output.h"
 #include "pour/crew.h"
+#include "pour/journal.h"
 
 /* How a job is cut. Fields, so that tests pour models of a few KiB in many slots. */
 typedef struct dcn_cut {
@@ -36,6 +38,8 @@ typedef struct dcn_job {
     dcn_output *const *outputs; /* [lent] one a plan, in the order of publication */
     dcn_source *const *sources; /* [lent] that the plans read */
     size_t source_count;
+    dcn_journal
+        *journal; /* [lent] created, and in the folder of the outputs, all files; NULL: a single output needs none */
     dcn_cut cut;
     dcn_crew *crew;           /* [lent] */
     decant_progress progress; /* may be NULL */
@@ -43,8 +47,10 @@ typedef struct dcn_job {
 } dcn_job;
 
 /*
- * Pours a job. On failure every output is abandoned and the error is the first in the order of the work; DECANT_NOT_DURABLE
- * is the one failure after which an output is in place.
+ * Pours a job. On failure every output is abandoned and the error is the first in the order of the work, but
+ *
+ * @return DECANT_NOT_DURABLE: all outputs are in place. With a journal, which then stays: DECANT_INTERRUPTED: it is not known
+ *         whether they are to be; DECANT_PUBLISH_PENDING: they are to be, and recovery sees to it
  */
 decant_status dcn_pour(const dcn_job *job, decant_error *err);
 

@@ -10,7 +10,8 @@
 
 enum {
     NAME_MOST = 255, /* bytes of a file's name */
-    STICKY = 01000   /* of a folder's mode */
+    ALL_WRITE = 02,  /* of a folder's mode */
+    STICKY = 01000
 };
 
 /* The route of a source, made if there is none yet. Neighbours come from one source: the last one found is asked first. */
@@ -149,7 +150,7 @@ static void note_replaced(dcn_routes *routes, const dcn_facts *old)
  *
  * @param old  is to be replaced; NULL: nothing is
  */
-static decant_status check_folder(dcn_dir *dir, const dcn_facts *old, decant_error *err)
+static decant_status check_folder(dcn_dir *dir, const dcn_facts *old, bool has_journal, decant_error *err)
 {
     dcn_facts facts;
     decant_status rc = dcn_dir_stat(dir, ".", &facts, err);
@@ -163,6 +164,10 @@ static decant_status check_folder(dcn_dir *dir, const dcn_facts *old, decant_err
         rc =
             decant_error_set(err, DECANT_DENIED, "the file is another user's, who alone may replace it in this folder");
         dcn_error_hint(err, "choose another name or folder");
+    } else if (has_journal && facts.mode & ALL_WRITE && !(facts.mode & STICKY)) {
+        rc =
+            decant_error_set(err, DECANT_DENIED, "everybody may write to the folder, so a journal in it means nothing");
+        dcn_error_hint(err, "choose another folder, or take that from the others (chmod o-w or +t)");
     }
     return rc;
 }
@@ -210,17 +215,8 @@ static decant_status blame_output(decant_status rc, decant_error *err)
     return rc;
 }
 
-/* The caller knows the output by its path, whatever the call that failed was on. */
-static void name_landing(const dcn_landing *landing, decant_error *err)
-{
-    if (err) {
-        err->path[0] = '\0';
-        dcn_error_path(err, landing->path);
-    }
-}
-
 static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_space *space, const dcn_landing *landing,
-                                   bool replace, decant_error *err)
+                                   bool replace, bool has_journal, decant_error *err)
 {
     dcn_facts old;
     bool replaces;
@@ -239,7 +235,7 @@ static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_s
         rc = DECANT_OK;
     else if (replaces && !(rc = check_name(routes, &old, replace, err)))
         note_replaced(routes, &old);
-    if (rc || (rc = check_folder(dir, replaces ? &old : NULL, err)))
+    if (rc || (rc = check_folder(dir, replaces ? &old : NULL, has_journal, err)))
         return rc;
     return check_limit(space, landing->total, err);
 }
@@ -281,8 +277,8 @@ decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn
     for (size_t i = 0; i < count; i++) {
         uint64_t size;
 
-        if ((rc = check_landing(routes, dir, &space, &landings[i], replace, err))) {
-            name_landing(&landings[i], err);
+        if ((rc = check_landing(routes, dir, &space, &landings[i], replace, count > 1, err))) {
+            dcn_error_repath(err, landings[i].path);
             goto done;
         }
         if (dcn_ckd_align(&size, landings[i].total, space.block ? space.block : 1) || dcn_ckd_add(&total, total, size))

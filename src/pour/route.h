@@ -23,6 +23,7 @@ typedef struct dcn_routes {
     bool makes;                         /* some bytes are made of others, which takes staging */
     uint64_t room;                      /* disk needed, bytes */
     uint64_t free;                      /* disk free, bytes; 0 if not known */
+    size_t undone;                      /* earlier saves to the outputs that were interrupted, and are undone first */
     const char *replaces[DCN_REPLACES]; /* what is special about what is replaced; literals, NULL ends */
 } dcn_routes;
 
@@ -39,7 +40,8 @@ typedef struct dcn_landing {
 /*
  * File outputs in `dir`: the folder exists and can be written, what is at each name may be replaced (EXISTS unless
  * `replace`; only a regular file or a link can be) and is no source unless `replace` (SAME_FILE), no name is another
- * output's, there is room for all of them, no limit of file size is passed, the scratch names fit.
+ * output's, there is room for all of them, no limit of file size is passed, the scratch names fit, and where there are
+ * several nobody else can put a journal into the folder.
  */
 decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn_landing *landings, size_t count,
                                      bool replace, decant_error *err);

@@ -82,6 +82,7 @@ decant_status convoy_pour(convoy *c, const convoy_voyage *how, decant_error *err
     dcn_output *outputs[CONVOY_MOST] = {0};
     dcn_crew *crew = NULL;
     dcn_dir *dir = NULL;
+    dcn_journal journal = {0};
     dcn_job job = {
         .plans = &c->plans,
         .outputs = outputs,
@@ -97,6 +98,9 @@ decant_status convoy_pour(convoy *c, const convoy_voyage *how, decant_error *err
     for (size_t i = 0; i < c->plans.count; i++)
         if ((rc = dcn_output_file(dir, c->plans.items[i].name, c->plans.items[i].name, how->replace, &outputs[i], err)))
             goto done;
+    if (how->journal && (rc = dcn_journal_create(&journal, dir, convoy_name(c->plans.count - 1), err)))
+        goto done;
+    job.journal = how->journal ? &journal : NULL;
     job.crew = crew;
     rc = dcn_pour(&job, err);
     for (size_t i = 0; i < c->plans.count; i++) {
@@ -106,6 +110,7 @@ decant_status convoy_pour(convoy *c, const convoy_voyage *how, decant_error *err
 done:
     for (size_t i = 0; i < c->plans.count; i++)
         dcn_output_close(&outputs[i]);
+    dcn_journal_close(&journal);
     dcn_dir_close(&dir);
     dcn_crew_close(&crew);
     return rc;

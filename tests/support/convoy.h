@@ -19,6 +19,7 @@ typedef struct convoy {
 typedef struct convoy_voyage {
     simdisk *disk;
     bool replace;
+    bool journal;
     uint64_t seed; /* of the crew; 0: inline */
     decant_progress progress;
     void *progress_ctx;

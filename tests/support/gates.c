@@ -13,7 +13,8 @@ static const char *const verbs[DCN_VERB_COUNT] = {
     [DCN_DO_SPACE] = "space",       [DCN_DO_READ] = "read",         [DCN_DO_WRITE] = "write",
     [DCN_DO_RESIZE] = "resize",     [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync",
     [DCN_DO_FACTS] = "facts",       [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble",
-    [DCN_DO_COPY] = "copy",         [DCN_DO_READLINK] = "readlink",
+    [DCN_DO_COPY] = "copy",         [DCN_DO_READLINK] = "readlink", [DCN_DO_WHO] = "who",
+    [DCN_DO_FORGET] = "forget",
 };
 
 static bool has_range(dcn_verb verb)

@@ -174,7 +174,7 @@ static void facts_of(const simdisk *disk, size_t number, dcn_facts *out)
     const inode *i = &disk->state->inodes[number];
 
     *out = (dcn_facts){
-        .dev = 7,
+        .dev = 7 + disk->state->boots,
         .ino = number + 1,
         .birth = i->birth,
         .mtime = i->mtime,
@@ -185,6 +185,7 @@ static void facts_of(const simdisk *disk, size_t number, dcn_facts *out)
         .uid = i->now.uid,
         .gid = i->now.gid,
         .ours = i->now.uid == SIM_USER,
+        .mine = i->now.uid == SIM_USER,
         .kind = i->kind,
     };
 }
@@ -241,6 +242,16 @@ static decant_status sim_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t
     return sim_write(f, at, &chunk, 1, err);
 }
 
+/* What failed syncs have lost is not on the medium; what waits for one is still in the cache, and stays. */
+static decant_status sim_forget(dcn_file *f, decant_error *err)
+{
+    inode *i = inode_of(f);
+
+    (void)err;
+    sim_inode_forget(i);
+    return DECANT_OK;
+}
+
 static void sim_close(dcn_file *f)
 {
     sim_file *file = (sim_file *)f;
@@ -265,6 +276,7 @@ static const dcn_file_ops file_ops = {
     .lock = sim_lock,
     .resemble = sim_resemble,
     .copy = sim_copy,
+    .forget = sim_forget,
 };
 
 /* Where the links at a name end (at a bare name, there or not); false if they never do. */
@@ -350,7 +362,7 @@ static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, deca
         *out = (dcn_facts){.dev = 7,
                            .ino = UINT64_MAX - ((sim_dir *)d)->folder,
                            .kind = DCN_KIND_FOLDER,
-                           .mode = is_tmp ? 01777 : 0755,
+                           .mode = is_tmp ? 01777 : disk_of(d->io)->folder_mode,
                            .links = 2,
                            .ours = !is_tmp};
     else if (found)
@@ -522,7 +534,14 @@ static decant_status sim_random(dcn_io *io, void *dst, size_t len, decant_error 
     return DECANT_OK;
 }
 
-static const dcn_io_ops io_ops = {.open_dir = sim_open_dir, .random = sim_random};
+static decant_status sim_who(dcn_io *io, dcn_self *out, decant_error *err)
+{
+    (void)err;
+    *out = (dcn_self){.boot = {1, (uint8_t)disk_of(io)->state->boots}, .process = 1};
+    return DECANT_OK;
+}
+
+static const dcn_io_ops io_ops = {.open_dir = sim_open_dir, .random = sim_random, .who = sim_who};
 
 /* --- the disk as a whole ------------------------------------------------------------------------------------------ */
 
@@ -530,7 +549,8 @@ simdisk *simdisk_new(void)
 {
     simdisk *disk = sim_take(sizeof *disk);
 
-    *disk = (simdisk){.io = {.ops = &io_ops}, .capacity = UINT64_MAX, .block = SIM_SECTOR, .limit = UINT64_MAX};
+    *disk = (simdisk){
+        .io = {.ops = &io_ops}, .folder_mode = 0755, .capacity = UINT64_MAX, .block = SIM_SECTOR, .limit = UINT64_MAX};
     disk->state = sim_take(sizeof *disk->state);
     disk->state->clock = INT64_C(1700000000000000000);
     simdisk_folder(disk, ".");

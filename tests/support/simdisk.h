@@ -27,9 +27,10 @@ typedef struct simdisk {
     uint64_t limit; /* of a file's size for the process; UINT64_MAX: none */
     unsigned lacks; /* 1u << verb: UNSUPPORTED; of DCN_DO_RENAME only with DCN_NO_REPLACE, of _RESIZE only to more */
     bool is_tmp;    /* folders are as /tmp is: another user's, and everybody replaces only his own files */
-    uint64_t seed;  /* of its random bytes */
-    size_t lie_at;  /* this sync from now on (1 is the next) fails and loses what it was to keep; 0: none */
-    bool lied;      /* it happened */
+    uint32_t folder_mode; /* of every folder */
+    uint64_t seed;        /* of its random bytes */
+    size_t lie_at;        /* this sync from now on (1 is the next) fails and loses what it was to keep; 0: none */
+    bool lied;            /* it happened */
 
     /* what it counts */
     size_t open_files, open_dirs;

@@ -2,7 +2,7 @@
 
 #include "base/ckd.h"
 
-static void apply_to_inode(inode *i, const change *c, uint64_t sectors)
+static void apply_to_data(blob **data, const change *c, uint64_t sectors)
 {
     switch (c->what) {
     case SIMDISK_WRITE:
@@ -11,19 +11,36 @@ static void apply_to_inode(inode *i, const change *c, uint64_t sectors)
             size_t part = (size_t)dcn_min(c->len - done, SIM_SECTOR - at % SIM_SECTOR);
 
             if (sectors >> (at / SIM_SECTOR - c->at / SIM_SECTOR) % 64 & 1)
-                sim_blob_write(&i->safe_data, (size_t)at, c->data + done, part);
+                sim_blob_write(data, (size_t)at, c->data + done, part);
             done += part;
         }
         break;
     case SIMDISK_RESIZE:
         if (sectors & 1)
-            sim_blob_resize(&i->safe_data, (size_t)c->at);
+            sim_blob_resize(data, (size_t)c->at);
         break;
     default:
-        if (sectors & 1)
-            i->safe = c->attributes;
         break;
     }
+}
+
+static void apply_to_inode(inode *i, const change *c, uint64_t sectors)
+{
+    if (c->what != SIMDISK_ATTRIBUTES)
+        apply_to_data(&i->safe_data, c, sectors);
+    else if (sectors & 1)
+        i->safe = c->attributes;
+}
+
+void sim_inode_forget(inode *i)
+{
+    blob *data = sim_blob_ref(i->safe_data);
+
+    sim_changes_drop_lost(&i->changes);
+    for (size_t n = 0; n < i->changes.count; n++)
+        apply_to_data(&data, i->changes.items[n].change, UINT64_MAX);
+    sim_blob_unref(&i->data);
+    i->data = data;
 }
 
 static void apply_to_folder(folder *f, const change *c, uint64_t bits)
@@ -67,6 +84,7 @@ void simdisk_crash(simdisk *disk, uint64_t (*choose)(void *ctx, const simdisk_op
     size_t index = 0;
 
     CHECK_EQ(disk->open_files, 0);
+    s->boots++;
     for (size_t k = 0; k < s->inode_count; k++) {
         inode *i = &s->inodes[k];
 

@@ -102,6 +102,18 @@ void sim_changes_clear(changes *list)
     *list = (changes){0};
 }
 
+void sim_changes_drop_lost(changes *list)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].lost)
+            change_unref(list->items[i].change);
+        else
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
 name *sim_names_find(const names *list, const char *text)
 {
     for (size_t i = 0; i < list->count; i++)

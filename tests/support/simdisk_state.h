@@ -71,6 +71,7 @@ struct simdisk_state {
     folder *folders;
     size_t folder_count, folder_cap;
     int64_t clock;
+    uint64_t boots; /* power cuts so far */
     char *listing;
 };
 
@@ -89,6 +90,7 @@ void sim_blob_write(blob **b, size_t at, const void *data, size_t len);
 /* The change is yours to fill in. */
 change *sim_changes_add(changes *list, simdisk_change what, size_t data_len);
 void sim_changes_clear(changes *list);
+void sim_changes_drop_lost(changes *list); /* what a sync has lost is not there, and will not be */
 
 name *sim_names_find(const names *list, const char *text);
 void sim_names_set(names *list, const char *text, size_t number);
@@ -101,6 +103,7 @@ folder *sim_folder_at(const simdisk_state *s, const char *path, const char **las
 inode *sim_inode_at(const simdisk_state *s, const char *path);
 size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode);
 void sim_inode_clear(inode *i);
+void sim_inode_forget(inode *i); /* the cache shows no more than what is safe or still on its way */
 
 size_t sim_blocks_of(const simdisk *disk, uint64_t len);
 size_t sim_blocks_used(const inode *i);

@@ -106,6 +106,7 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     const dcn_chunk chunk = {"x", 1};
     dcn_facts facts;
     dcn_space space;
+    dcn_self self;
     char byte, text[16];
     const dcn_range range = {0, &byte, 1};
 
@@ -135,6 +136,8 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     rc[DCN_DO_LOCK] = dcn_file_lock(file, &errors[DCN_DO_LOCK]);
     rc[DCN_DO_RESEMBLE] = dcn_file_resemble(file, file, &errors[DCN_DO_RESEMBLE]);
     rc[DCN_DO_COPY] = dcn_file_copy(file, 0, file, 0, 1, &errors[DCN_DO_COPY]);
+    rc[DCN_DO_WHO] = dcn_io_who(io, &self, &errors[DCN_DO_WHO]);
+    rc[DCN_DO_FORGET] = dcn_file_forget(file, &errors[DCN_DO_FORGET]);
 
     dcn_file_close(&file);
     dcn_file_close(&other);
@@ -163,7 +166,7 @@ TEST(wrappers__a_gate_sees_each_call_and_can_refuse_it)
         CHECK_EQ(g.count[verb], 1);
         CHECK_EQ(rc[verb], DECANT_IO);
         CHECK_EQ(errors[verb].os_code, EIO);
-        if (verb != DCN_DO_RANDOM)
+        if (verb != DCN_DO_RANDOM && verb != DCN_DO_WHO)
             CHECK_TEXT(errors[verb].path,
                        verb == DCN_DO_OPEN_DIR || verb == DCN_DO_LIST || verb == DCN_DO_SYNC_DIR || verb == DCN_DO_SPACE
                            ? "d"

@@ -205,7 +205,7 @@ TEST(file__sweeps_the_parts_of_dead_saves_of_its_name_and_no_others)
     static const char alive[] = "out.bin.decant-0000000000000000.part";
     static const char *const others[] = {
         "xout.bin.decant-0123456789abcdef.part",  "out.bin.decant-0123456789abcde.part",
-        "out.bin.decant-0123456789ABCDEF.part",   "out.bin.decant-0123456789abcdef.jpart",
+        "out.bin.decant-0123456789ABCDEF.part",   "xout.bin.decant-0123456789abcdef.jpart",
         "out.bin.decant-0123456789abcdefg.part",  "out.bin2.decant-0123456789abcdef.part",
         "out.bin.decant-0123456789abcdef.part.x", "out.bin.decant-journal",
     };
@@ -225,6 +225,19 @@ TEST(file__sweeps_the_parts_of_dead_saves_of_its_name_and_no_others)
         CHECK_FILE(disk, others[i], "not ours");
     CHECK_EQ(simdisk_file_count(disk), 3 + sizeof others / sizeof *others);
     simdisk_hold(disk, alive, false);
+    simdisk_free(&disk);
+}
+
+TEST(file__gives_way_to_a_save_with_a_journal)
+{
+    static const char part[] = "out.bin.decant-0123456789abcdef.jpart";
+    simdisk *disk = simdisk_new();
+    decant_error err;
+
+    simdisk_put_text(disk, part, "perhaps all there is");
+    CHECK_FAILS(save(disk, TO_FILE, true, &err), DECANT_BUSY, &err);
+    CHECK_HAS(err.hint, "recover");
+    CHECK_TEXT(simdisk_names(disk, "."), part);
     simdisk_free(&disk);
 }
 
