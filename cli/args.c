@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST)
+#define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY)
 #define WRITES (CLI_CONVERT | CLI_PLAN)
 #define ALL (READS | CLI_FORMATS)
 
@@ -23,6 +23,8 @@ static const struct flag {
     {"to", 0, TEXT, WRITES, offsetof(cli_args, to), "FORMAT", "the format, by a name that decant formats prints"},
     {"force", 'f', SWITCH, WRITES, offsetof(cli_args, force), NULL, "replace OUT when the new one is complete"},
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
+    {"deep", 0, SWITCH, CLI_VERIFY, offsetof(cli_args, deep), NULL,
+     "read all values too: NaN, infinity, runs of zeros"},
     {"check", 'c', TEXT, CLI_DIGEST, offsetof(cli_args, check), "FILE", "compare with what digest printed into FILE"},
     {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss"},
     {"lenient", 0, SWITCH, READS, offsetof(cli_args, lenient), NULL, "accept what the format's own reader accepts"},

@@ -8,11 +8,20 @@
 
 #include <decant/decant.h>
 
-enum { CLI_CONVERT = 1, CLI_PLAN = 2, CLI_INSPECT = 4, CLI_LS = 8, CLI_DIFF = 16, CLI_FORMATS = 32, CLI_DIGEST = 64 };
+enum {
+    CLI_CONVERT = 1,
+    CLI_PLAN = 2,
+    CLI_INSPECT = 4,
+    CLI_LS = 8,
+    CLI_DIFF = 16,
+    CLI_FORMATS = 32,
+    CLI_DIGEST = 64,
+    CLI_VERIFY = 128
+};
 
 typedef struct cli_args {
     bool help, version, quiet, verbose, json;
-    bool lenient, dry_run, force;
+    bool lenient, dry_run, force, deep;
     unsigned allow;          /* DECANT_ALLOW_* */
     const char *output, *to; /* NULL: not given */
     const char *check;

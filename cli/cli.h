@@ -41,7 +41,7 @@ struct cli {
     int exit;           /* the highest so far */
 };
 
-extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_digest, cli_formats;
+extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_digest, cli_verify, cli_formats;
 
 /*
  * Reports a failure: adds what the error lacks (the file, what to do next), prints it unless --json is set, keeps it for the
@@ -55,11 +55,18 @@ int cli_fail(cli *c, decant_error *err, decant_side side, const char *file);
 /* The same for wrong usage; `hint` says what would be right. */
 int cli_misuse(cli *c, const char *hint, const char *format, ...) DECANT_PRINTF(3, 4);
 
+/* What to do next after a failure of an input, or of an output. */
+const char *cli_hint(decant_status status, bool input);
+
 /* Opens an input as the flags say. A failure is reported already; gives the exit status. */
 int cli_open(cli *c, const char *path, decant_model **out);
 
 /* What is odd about an input, under --json: an array of texts. */
 void cli_json_odd(cli_json *j, const char *key, const decant_model *model);
+
+/* Begins and ends what is said of a FILE: under --json an object of "files", with "file" and "error". */
+void cli_file_begin(cli *c, const char *path);
+void cli_file_end(cli *c);
 
 /*
  * Opens one FILE after the other and shows it; one that fails does not stop the others. Under --json each is an object of

@@ -23,20 +23,6 @@ static const char *kind_name(decant_difference_kind kind)
     return "other";
 }
 
-/* "[7, 12]": the place of an element in its tensor, counted row by row. */
-static void put_place(const decant_tensor *tensor, uint64_t index)
-{
-    uint64_t place[DECANT_MAX_RANK], rest = index;
-
-    if (tensor->rank > DECANT_MAX_RANK) {
-        printf("%" PRIu64, index);
-        return;
-    }
-    for (size_t i = tensor->rank; i-- > 0; rest /= tensor->shape[i])
-        place[i] = rest % tensor->shape[i];
-    cli_put_shape(stdout, place, tensor->rank);
-}
-
 static void put_values(const decant_difference *d)
 {
     char differ[CLI_NUMBER], total[CLI_NUMBER];
@@ -46,7 +32,7 @@ static void put_values(const decant_difference *d)
     if (d->in_bytes)
         printf("%" PRIu64, d->first);
     else
-        put_place(d->a, d->first);
+        cli_put_place(stdout, d->a, d->first);
     printf(": %s, %s\n", d->a_text, d->b_text);
 }
 

@@ -10,8 +10,8 @@
 #include "out.h"
 #include "signals.h"
 
-static const cli_command *const commands[] = {&cli_convert, &cli_plan,   &cli_inspect, &cli_ls,
-                                              &cli_diff,    &cli_digest, &cli_formats, NULL};
+static const cli_command *const commands[] = {&cli_convert, &cli_plan,   &cli_inspect, &cli_ls, &cli_diff,
+                                              &cli_digest,  &cli_verify, &cli_formats, NULL};
 
 /* --- help ----------------------------------------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static void help_command(const cli_command *command)
 /* --- failures ------------------------------------------------------------------------------------------------------- */
 
 /* What to do next, where the error does not say. */
-static const char *hint_for(decant_status status, bool input)
+const char *cli_hint(decant_status status, bool input)
 {
     switch (status) {
     case DECANT_NOMEM:
@@ -125,7 +125,7 @@ int cli_fail(cli *c, decant_error *err, decant_side side, const char *file)
     if (!err->path[0] && file)
         cli_escape(err->path, sizeof err->path, file);
     if (!err->hint[0])
-        snprintf(err->hint, sizeof err->hint, "%s", hint_for(err->status, err->side == DECANT_SIDE_INPUT));
+        snprintf(err->hint, sizeof err->hint, "%s", cli_hint(err->status, err->side == DECANT_SIDE_INPUT));
 
     status = exit_for(err);
     c->last = *err;
@@ -216,6 +216,23 @@ int cli_open(cli *c, const char *path, decant_model **out)
     return CLI_DONE;
 }
 
+void cli_file_begin(cli *c, const char *path)
+{
+    c->last = (decant_error){0};
+    if (c->args.json) {
+        cli_json_open(&c->json, NULL, '{');
+        cli_json_text(&c->json, "file", path);
+    }
+}
+
+void cli_file_end(cli *c)
+{
+    if (c->args.json) {
+        put_json_error(&c->json, &c->last);
+        cli_json_close(&c->json, '}');
+    }
+}
+
 int cli_each_file(cli *c, void (*show)(cli *c, const char *path, const decant_model *model))
 {
     if (c->args.json)
@@ -224,17 +241,10 @@ int cli_each_file(cli *c, void (*show)(cli *c, const char *path, const decant_mo
         const char *path = c->args.files[i];
         decant_model *model = NULL;
 
-        c->last = (decant_error){0};
-        if (c->args.json) {
-            cli_json_open(&c->json, NULL, '{');
-            cli_json_text(&c->json, "file", path);
-        }
+        cli_file_begin(c, path);
         if (cli_open(c, path, &model) == CLI_DONE)
             show(c, path, model);
-        if (c->args.json) {
-            put_json_error(&c->json, &c->last);
-            cli_json_close(&c->json, '}');
-        }
+        cli_file_end(c);
         decant_model_close(&model);
     }
     if (c->args.json)

@@ -158,6 +158,19 @@ size_t cli_put_shape(FILE *out, const uint64_t *shape, size_t rank)
     return used;
 }
 
+void cli_put_place(FILE *out, const decant_tensor *tensor, uint64_t index)
+{
+    uint64_t place[DECANT_MAX_RANK], rest = index;
+
+    if (tensor->rank > DECANT_MAX_RANK) {
+        fprintf(out, "%" PRIu64, index);
+        return;
+    }
+    for (size_t i = tensor->rank; i-- > 0; rest /= tensor->shape[i])
+        place[i] = rest % tensor->shape[i];
+    cli_put_shape(out, place, tensor->rank);
+}
+
 void cli_put_reader(FILE *out, size_t index, const char *program, const char *why_not)
 {
     fprintf(out, "%s%s", index == 0 ? "" : why_not ? "; " : ", ", program);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <decant/decant.h>
+
 /* Room for any number or size below. */
 enum { CLI_NUMBER = 32 };
 
@@ -33,6 +35,9 @@ void cli_escape(char *out, size_t size, const char *text);
 
 /* Prints "[2, 3]". Gives the columns. `out` may be NULL. */
 size_t cli_put_shape(FILE *out, const uint64_t *shape, size_t rank);
+
+/* "[7, 12]": the place of an element in its tensor, of its index row by row. */
+void cli_put_place(FILE *out, const decant_tensor *tensor, uint64_t index);
 
 /* Prints who opens a file, or why not, as one of a list: "safetensors; transformers: no metadata format = pt". */
 void cli_put_reader(FILE *out, size_t index, const char *program, const char *why_not);

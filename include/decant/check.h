@@ -1,5 +1,5 @@
 /**
- * Proofs: comparing models, and digests of what they hold.
+ * Proofs: checking files, comparing models, and digests of what they hold.
  */
 #ifndef DECANT_CHECK_H
 #define DECANT_CHECK_H
@@ -55,6 +55,69 @@ typedef struct decant_diff_totals {
 DECANT_API DECANT_MUST_CHECK decant_status decant_diff(const decant_model *a, const decant_model *b,
                                                        decant_on_difference found, void *ctx,
                                                        decant_diff_totals *totals, decant_error *err);
+
+/** What a check tells of. */
+typedef enum decant_finding_kind {
+    DECANT_FAULT = 1, /* the file is not whole, or breaks the rules of its format */
+    DECANT_WARNING,   /* odd, and no fault */
+    DECANT_VALUES     /* of a deep check: a tensor whose values are worth a look; no fault */
+} decant_finding_kind;
+
+/** What a deep check saw in one tensor. */
+typedef struct decant_values {
+    const decant_tensor *tensor;
+    uint64_t             total;       /* elements; bytes where elements are no whole bytes (packed, quantized) */
+    uint64_t             nans;        /* elements that are no numbers */
+    uint64_t             infinities;  /* elements that are infinite */
+    uint64_t             first;       /* row-major index of the first of these */
+    uint64_t             neither;     /* booleans that are not 0 or 1 */
+    uint64_t             zeros;       /* the longest run of zero bytes, if it is long; or all there are */
+    uint64_t             zeros_begin; /* where it begins, in bytes */
+} decant_values;
+
+/** Something found. Everything is lent for the time of the callback. */
+typedef struct decant_finding {
+    decant_finding_kind  kind;
+    const char          *text;  /* in one line, safe to print: "tensor 'x': what is wrong, found A, expected B; hint" */
+    const decant_error  *error; /* of a fault: what opening the file leniently or not would fail with; else NULL */
+    const decant_values *values; /* of values; else NULL */
+} decant_finding;
+
+/** @return not 0 to stop */
+typedef int (*decant_on_finding)(void *ctx, const decant_finding *finding);
+
+/** Options of decant_check(). NULL or all zero: the defaults. */
+typedef struct decant_check_options {
+    size_t                     size; /* of this struct */
+    const decant_open_options *open; /* [lent] what is let pass; NULL: the defaults */
+    int                        deep; /* read all values too */
+    decant_progress            progress;
+    void                      *progress_ctx;
+} decant_check_options;
+
+typedef struct decant_check_totals {
+    size_t      faults, warnings;
+    size_t      tensors; /* that were looked at */
+    uint64_t    bytes;   /* of their data that were read: of a deep check of a file without faults all, else none */
+    const char *format;  /* literals, as the two below */
+    const char *covered; /* "header, ranges and size agree" */
+    const char *lacking; /* what the format cannot show: "this format carries no checksums" */
+} decant_check_totals;
+
+/**
+ * Check that a file is whole and well formed. Several faults are told, not only the first, where reading can go on without
+ * guessing. A deep check reads all values, of a file without faults.
+ *
+ * @param found   called for each finding; may be NULL
+ * @param totals  may be NULL; faults 0 means sound
+ * @return DECANT_OK also when faults were found; where nothing could be read or recognised, or a limit kept from it, the
+ *         status that decant_open() would fail with; DECANT_CANCELLED
+ *
+ * Memory: as decant_open(); of a deep check 1 MiB more.
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_check(const char *path, const decant_check_options *options,
+                                                        decant_on_finding found, void *ctx, decant_check_totals *totals,
+                                                        decant_error *err);
 
 /** Room for a digest: the 64 digits of a SHA-256 in lower case, and a NUL. */
 #define DECANT_DIGEST 65

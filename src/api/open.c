@@ -16,18 +16,24 @@ static decant_status blame(const char *name, decant_status rc, decant_error *err
     return rc;
 }
 
+decant_status dcn_reading_take(dcn_reading *own, const decant_open_options *theirs, decant_error *err)
+{
+    decant_open_options options = {0};
+
+    dcn_options_take(&options, sizeof options, theirs);
+    *own = (dcn_reading){.limits = dcn_limits_of(options.allow & DECANT_ALLOW_LIMITS), .lenient = options.lenient};
+    if (options.format && !(own->format = dcn_format_named(options.format)))
+        return decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", options.format);
+    return DECANT_OK;
+}
+
 static decant_status open_input(dcn_input *in, const decant_open_options *options, decant_model **out,
                                 decant_error *err)
 {
-    decant_open_options own = {0};
-    const dcn_format *format = NULL;
-    dcn_limits limits;
+    dcn_reading how;
+    decant_status rc = dcn_reading_take(&how, options, err);
 
-    dcn_options_take(&own, sizeof own, options);
-    limits = dcn_limits_of(own.allow & DECANT_ALLOW_LIMITS);
-    if (own.format && !(format = dcn_format_named(own.format)))
-        return decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", own.format);
-    return dcn_format_open(in, format, &limits, own.lenient, out, err);
+    return rc ? rc : dcn_format_open(in, how.format, &how.limits, how.lenient, out, err);
 }
 
 static decant_status open_bytes(decant_bytes *bytes, const char *name, const decant_open_options *options,
@@ -64,21 +70,28 @@ done:
     return rc;
 }
 
-decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
-                       decant_error *err)
+decant_status dcn_open_input(const dcn_env *env, const char *path, dcn_input **out, decant_error *err)
 {
     dcn_dir *dir = NULL;
-    dcn_input *in = NULL;
     char *name = NULL;
     decant_status rc;
 
-    if ((rc = dcn_io_split(env->io, path, &dir, &name, err)) || (rc = dcn_input_open(&dir, name, path, &in, err)))
-        goto done;
-    rc = open_input(in, options, out, err);
-done:
-    dcn_input_close(&in);
+    if ((rc = dcn_io_split(env->io, path, &dir, &name, err)) == DECANT_OK)
+        rc = dcn_input_open(&dir, name, path, out, err);
     dcn_free(&name);
     dcn_dir_close(&dir);
+    return blame(path, rc, err);
+}
+
+decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
+                       decant_error *err)
+{
+    dcn_input *in = NULL;
+    decant_status rc = dcn_open_input(env, path, &in, err);
+
+    if (rc == DECANT_OK)
+        rc = open_input(in, options, out, err);
+    dcn_input_close(&in);
     return blame(path, rc, err);
 }
 

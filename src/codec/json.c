@@ -414,6 +414,27 @@ bool dcn_json_skip(dcn_json *json, unsigned depth)
     return true;
 }
 
+bool dcn_json_leave(dcn_json *json, unsigned depth)
+{
+    dcn_chunk ignored;
+
+    while (!json->status && json->depth > depth) {
+        char c = peek(json);
+
+        if (c == '"') {
+            dcn_json_string(json, &ignored);
+        } else if (json->at == json->end) {
+            unexpected(json, json->at, "a closing bracket");
+        } else {
+            json->depth += c == '{' || c == '[';
+            json->depth -= c == '}' || c == ']';
+            json->at++;
+        }
+    }
+    json->first = false;
+    return !json->status;
+}
+
 decant_status dcn_json_end(dcn_json *json)
 {
     peek(json);

@@ -57,6 +57,12 @@ bool dcn_json_null(dcn_json *json);
 /* Any value, checked and thrown away. It may open `depth` containers in each other, and DCN_JSON_DEPTH in all. */
 bool dcn_json_skip(dcn_json *json, unsigned depth);
 
+/*
+ * Leaves containers until `depth` are open, for who goes on behind content that he does not take. Of what is passed only
+ * strings and brackets are looked at.
+ */
+bool dcn_json_leave(dcn_json *json, unsigned depth);
+
 /* Where the next token starts, in the file. */
 uint64_t dcn_json_offset(const dcn_json *json);
 

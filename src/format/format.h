@@ -1,7 +1,7 @@
 /*
  * One container format: a folder with layout.h (magics, offsets, limits, each with its source), index.c (input → model)
  * and emit.c (model → plans), and a line in registry.c. Formats never write, never see a device, never think about crashes.
- * (A check slot, all that can be verified, comes with the verify command.)
+ * Indexing is the check too: in->findings lists all faults, and what it then leaves in the model counts for nothing.
  */
 #ifndef DCN_FORMAT_H
 #define DCN_FORMAT_H
@@ -27,6 +27,8 @@ typedef struct dcn_format {
     decant_status (*index)(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
                            decant_error *err);
     decant_status (*emit)(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
+    const char *covers; /* what agrees in a file that opens: "header, ranges and size" */
+    const char *lacks;  /* what the format cannot show: "this format carries no checksums" */
 } dcn_format;
 
 /* The format at `index`; NULL past the last. */
@@ -45,6 +47,13 @@ const dcn_format *dcn_format_for_path(const char *path);
  * @return DECANT_UNSUPPORTED, DECANT_TRUNCATED (empty), or that of a failed read
  */
 decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_error *err);
+
+/* How a file is opened. */
+typedef struct dcn_reading {
+    const dcn_format *format; /* NULL: by content */
+    dcn_limits limits;
+    unsigned lenient; /* DECANT_LENIENT_* */
+} dcn_reading;
 
 /* The whole of the opening: detect (or the format named), index, noted. @param out [owned] */
 decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, unsigned lenient,

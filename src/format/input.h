@@ -6,6 +6,7 @@
 #define DCN_FORMAT_INPUT_H
 
 #include "bytes/bytes.h"
+#include "format/findings.h"
 
 typedef struct dcn_input dcn_input;
 struct dcn_input {
@@ -14,6 +15,7 @@ struct dcn_input {
     /* a file beside it; NULL: nothing is. Called through dcn_input_sibling(), which checks the name */
     decant_status (*sibling)(dcn_input *in, const char *name, dcn_input **out, decant_error *err);
     void (*close)(dcn_input *in); /* NULL: it is somebody's who closes it himself */
+    const dcn_findings *findings; /* [lent] who lists all faults; NULL: the first one is the failure to open it */
 };
 
 /* The last component of its name; "" if it has none. */

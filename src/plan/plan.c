@@ -109,7 +109,7 @@ void dcn_plan_finish(dcn_plan *plan, uint64_t total)
 decant_status dcn_plans_data(dcn_plans *plans, const decant_model *model, decant_error *err)
 {
     dcn_plan *plan;
-    uint64_t at = 0;
+    uint64_t at = 0, end = 0;
     decant_status rc;
 
     if ((rc = dcn_plans_add(plans, model, &plan, err)) || (rc = dcn_plan_reserve(plan, model->count, err)))
@@ -117,10 +117,10 @@ decant_status dcn_plans_data(dcn_plans *plans, const decant_model *model, decant
     for (size_t i = 0; i < model->count; i++) {
         if ((rc = dcn_plan_entry(plan, at, i, err)))
             return rc;
-        if (dcn_ckd_add(&at, at, model->entries[i].data.len))
+        if (dcn_ckd_add(&end, at, model->entries[i].data.len) || dcn_ckd_add(&at, end, -end % DCN_DATA_ALIGN))
             return decant_error_set(err, DECANT_LIMIT, "all data together is longer than 64 bits can say");
     }
-    dcn_plan_finish(plan, at);
+    dcn_plan_finish(plan, end);
     return DECANT_OK;
 }
 

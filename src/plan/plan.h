@@ -70,7 +70,11 @@ decant_status dcn_plan_entry(dcn_plan *plan, uint64_t at, size_t index, decant_e
 /* Ends the plan: the output has `total` bytes. Asserts that pieces rise, do not overlap, and fit. */
 void dcn_plan_finish(dcn_plan *plan, uint64_t total);
 
-/* Adds a plan of nothing but data: that of all entries, in their order, without gaps. For who looks at it. */
+/*
+ * Adds a plan of nothing but data: that of all entries, in their order, for who looks at it. Each begins at a multiple of
+ * DCN_DATA_ALIGN, so that no slot cuts an element.
+ */
+enum { DCN_DATA_ALIGN = 16 };
 decant_status dcn_plans_data(dcn_plans *plans, const decant_model *model, decant_error *err);
 
 /* Bytes of piece `i`. */

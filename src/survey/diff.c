@@ -171,23 +171,11 @@ static void count_slot(findings *f, decant_dtype dtype, uint64_t at, const uint8
     }
 }
 
-/* How many bytes make an element; 0 where elements are no whole bytes, or their number is not what the shape says. */
-static size_t whole_bytes(const decant_tensor *tensor)
-{
-    size_t unit = dcn_dtype(tensor->dtype)->bits / 8;
-    uint64_t count;
-
-    if (dcn_dtype(tensor->dtype)->bits % 8 || unit == 0 || dcn_shape_count(&count, tensor->shape, tensor->rank) ||
-        count != tensor->len / unit || tensor->len % unit)
-        return 0;
-    return unit;
-}
-
 static decant_status compare_data(job *j, side *a, side *b, const decant_tensor *a_tensor,
                                   const decant_tensor *b_tensor, decant_error *err)
 {
     uint64_t both = dcn_min(a_tensor->len, b_tensor->len), longer = a_tensor->len + b_tensor->len - both;
-    size_t unit = a_tensor->len == b_tensor->len ? whole_bytes(a_tensor) : 0;
+    size_t unit = a_tensor->len == b_tensor->len ? dcn_whole_bytes(a_tensor) : 0;
     decant_dtype dtype = unit ? a_tensor->dtype : DECANT_DTYPE_NONE;
     findings f = {.unit = unit ? unit : 1};
     decant_status rc = DECANT_OK;

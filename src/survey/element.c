@@ -11,6 +11,17 @@
 #include "base/endian.h"
 #include "base/text.h"
 
+size_t dcn_whole_bytes(const decant_tensor *tensor)
+{
+    size_t unit = dcn_dtype(tensor->dtype)->bits / 8;
+    uint64_t count;
+
+    if (dcn_dtype(tensor->dtype)->bits % 8 || unit == 0 || dcn_shape_count(&count, tensor->shape, tensor->rank) ||
+        count != tensor->len / unit || tensor->len % unit)
+        return 0;
+    return unit;
+}
+
 static float f32_of(uint32_t bits)
 {
     float value;

@@ -6,6 +6,9 @@
 
 enum { DCN_ELEMENT_TEXT = 128 }; /* bytes of each text below */
 
+/* How many bytes make an element; 0 where elements are no whole bytes, or their number is not what the shape says. */
+size_t dcn_whole_bytes(const decant_tensor *tensor);
+
 /* The element at `at`, of a dtype whose elements are whole bytes: "0.0123", "-7", "true", "0x3c" where there is no other way. */
 void dcn_element_text(char out[DCN_ELEMENT_TEXT], decant_dtype dtype, const void *at);
 

@@ -11,8 +11,8 @@ import unittest
 
 import support
 
-COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "formats"]
-NOT_YET = ["verify", "extract", "edit", "cat", "recover", "devices"]
+COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "verify", "formats"]
+NOT_YET = ["extract", "edit", "cat", "recover", "devices"]
 
 
 class Help(support.Case):
@@ -98,10 +98,13 @@ class ManPages(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             support.write_model(os.path.join(folder, "a.safetensors"), [("w", "U8", [2], b"ab")])
             support.write_model(os.path.join(folder, "b.safetensors"), [("w", "U8", [2], b"ac")])
+            support.write_model(os.path.join(folder, "z.safetensors"), [("w", "U8", [2], b"\0\0")])
+            with open(os.path.join(folder, "z.digest"), "wb") as f:
+                f.write(support.safetensors([("w", "U8", [2], b"ab")]) + b"more")
             with open(os.path.join(folder, "a.digest"), "wb") as f:
                 subprocess.run([support.DECANT, "digest", "a.safetensors"], stdout=f, cwd=folder, check=True)
             for words in [["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
-                          ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["digest", "-c", "a.digest", "b.safetensors"]]:
+                          ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["verify", "--deep", "z.safetensors", "z.digest"], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
                 walk(json.loads(run.stdout))
         return found

@@ -297,6 +297,35 @@ void check_comes_back(const dcn_format *format, const decant_model *model, bool 
     dcn_plans_close(&plans);
 }
 
+static void count_fault(void *ctx, const decant_error *fault)
+{
+    CHECK(fault->status && fault->message[0]);
+    ++*(size_t *)ctx;
+}
+
+/* What lists all faults finds some exactly where opening fails for one; and it never goes on into another failure. */
+static void check_faults(const dcn_format *format, const void *bytes, size_t len, unsigned lenient,
+                         decant_status opened)
+{
+    const dcn_limits limits = dcn_limits_of(false);
+    size_t count = 0;
+    const dcn_findings findings = {count_fault, &count};
+    dcn_input in = {.name = "memory", .findings = &findings};
+    decant_model *model = NULL;
+    decant_error err = {0};
+    decant_status rc;
+
+    CHECK_OK(decant_bytes_copy(bytes, len, &in.bytes, &err), &err);
+    rc = dcn_fault(&findings, dcn_format_open(&in, format, &limits, lenient, &model, &err), &err);
+    if (opened == DECANT_OK)
+        CHECK(rc == DECANT_OK && count == 0);
+    if (opened == DECANT_MALFORMED || opened == DECANT_TRUNCATED || opened == DECANT_DUPLICATE ||
+        opened == DECANT_UNSUPPORTED)
+        CHECK(count > 0);
+    decant_model_close(&model);
+    decant_bytes_unref(&in.bytes);
+}
+
 void check_any_file(const dcn_format *format, const void *bytes, size_t len, bool lenient)
 {
     decant_model *model = NULL;
@@ -307,6 +336,7 @@ void check_any_file(const dcn_format *format, const void *bytes, size_t len, boo
 
         CHECK_EQ(err.status, rc);
         CHECK(rc ? !model && err.message[0] : model != NULL);
+        check_faults(format, bytes, len, way ? DECANT_LENIENT_ALL : 0, rc);
     }
     if (model)
         check_comes_back(format, model, lenient);

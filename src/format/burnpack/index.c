@@ -52,12 +52,15 @@ typedef struct header {
     uint64_t largest;  /* bytes of a tensor */
     uint64_t *shape;   /* of the tensor at hand; room for all that limits allow */
     size_t shape_cap;
-    unsigned dtype;      /* of the last tensor, in the order of the format: mostly that of the next */
-    decant_quant scheme; /* likewise, as it was written */
-    dcn_extra *quant;    /* and as it is held */
-    bool then;           /* of a tensor that is laid out as Burn 0.21 did */
-    carried keys;        /* of the tensor at hand */
-    unsigned lenient;    /* DECANT_LENIENT_* */
+    unsigned dtype;               /* of the last tensor, in the order of the format: mostly that of the next */
+    decant_quant scheme;          /* likewise, as it was written */
+    dcn_extra *quant;             /* and as it is held */
+    bool then;                    /* of a tensor that is laid out as Burn 0.21 did */
+    carried keys;                 /* of the tensor at hand */
+    unsigned lenient;             /* DECANT_LENIENT_* */
+    const dcn_findings *findings; /* NULL: the first fault ends it */
+    bool whole;                   /* of the tensor at hand everything is read */
+    bool unplaced;                /* a fault left out a tensor: what it has in the file is not known */
     oddities odd;
     legacies old;
 } header;
@@ -639,7 +642,10 @@ static decant_status read_tensor(header *h, dcn_chunk name)
         return dcn_past_limit("the length of its name", name.len, h->limits->name, h->err);
     h->keys.pairs.len = 0;
     h->keys.count = 0;
-    if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d, &h->keys)) || (rc = check_claims(h, &d)))
+    if ((rc = read_fields(h, fields, sizeof fields / sizeof *fields, &d, &h->keys)))
+        return rc;
+    h->whole = true;
+    if ((rc = check_claims(h, &d)))
         return rc;
     h->odd.nuls += d.draft.any_name && memchr(name.data, 0, name.len);
     d.draft.data = (dcn_span){h->bytes, h->data + d.begin, d.end - d.begin};
@@ -680,10 +686,13 @@ static decant_status read_tensors(header *h, void *into)
         return rc;
 
     while (dcn_cbor_more(&h->cbor, &run) && dcn_cbor_text(&h->cbor, &name)) {
-        if ((rc = read_tensor(h, name))) {
-            dcn_error_tensor(h->err, name.data, name.len);
+        h->whole = false;
+        if (!(rc = read_tensor(h, name)))
+            continue;
+        dcn_error_tensor(h->err, name.data, name.len);
+        if (!h->whole || (rc = dcn_fault(h->findings, rc, h->err)))
             return rc;
-        }
+        h->unplaced = true; /* it is told and left out, where all faults are listed */
     }
     return h->cbor.status;
 }
@@ -797,7 +806,7 @@ static decant_status read_top(header *h)
                          h->odd.after_metadata, h->odd.after_metadata == 1 ? "" : "s");
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
         dcn_error_at(h->err, dcn_cbor_offset(&h->cbor));
-        return DECANT_MALFORMED;
+        return dcn_fault(h->findings, DECANT_MALFORMED, h->err);
     }
     return DECANT_OK;
 }
@@ -898,7 +907,7 @@ static decant_status check_ranges(header *h)
         const dcn_entry *e = &model->entries[i];
 
         if (last && e->data.len && e->data.offset < last->data.offset + last->data.len &&
-            (rc = take_overlap(h, e, last)))
+            (rc = dcn_fault(h->findings, take_overlap(h, e, last), h->err)))
             return rc;
         if (e->data.offset > end)
             h->gaps += e->data.offset - end;
@@ -922,7 +931,7 @@ static decant_status check_ranges(header *h)
                          h->odd.after_data, h->odd.after_data == 1 ? "" : "s", end);
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
         dcn_error_offset(h->err, end);
-        return DECANT_MALFORMED;
+        return dcn_fault(h->findings, DECANT_MALFORMED, h->err);
     }
     return DECANT_OK;
 }
@@ -1093,6 +1102,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
     uint8_t *metadata = NULL;
     decant_status rc;
 
+    h.findings = in->findings;
     h.size = decant_bytes_len(in->bytes);
     if ((rc = read_prefix(&h)))
         return rc;
@@ -1108,7 +1118,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
         goto done;
     h.cbor = dcn_cbor_on(metadata, (size_t)h.metadata, DCN_BPK_PREFIX, err);
 
-    if ((rc = read_top(&h)) || (rc = check_ranges(&h)) || (rc = add_notes(&h)) || (rc = note_old(&h)))
+    if ((rc = read_top(&h)) || h.unplaced || (rc = check_ranges(&h)) || (rc = add_notes(&h)) || (rc = note_old(&h)))
         goto done;
     find_openers(&h);
     rc = relay_quantized(&h);
@@ -1132,4 +1142,6 @@ const dcn_format dcn_burnpack = {
     .probe = probe,
     .index = index_file,
     .emit = dcn_bpk_emit,
+    .covers = "metadata, ranges and size",
+    .lacks = "this format carries no checksums",
 };

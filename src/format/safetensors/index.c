@@ -31,6 +31,8 @@ typedef struct header {
     unsigned dtype;   /* of the last tensor, in the order of the format: mostly that of the next */
     unsigned lenient; /* DECANT_LENIENT_* */
     bool has_metadata;
+    const dcn_findings *findings; /* NULL: the first fault ends it */
+    bool unplaced;                /* a fault left out a tensor: what it has in the file is not known */
     oddities odd;
 } header;
 
@@ -284,6 +286,19 @@ static decant_status read_tensor(header *h, dcn_chunk name)
     return dcn_model_add(h->model, &draft, h->err);
 }
 
+/* A tensor with a fault is told and left out, where all faults are listed. */
+static decant_status leave_out(header *h, dcn_chunk name, decant_status rc)
+{
+    enum { ENTRIES = 1 }; /* containers open between two tensors */
+
+    dcn_error_tensor(h->err, name.data, name.len);
+    if (h->json.status || (rc = dcn_fault(h->findings, rc, h->err)))
+        return rc;
+    h->unplaced = true;
+    dcn_json_leave(&h->json, ENTRIES);
+    return h->json.status;
+}
+
 static decant_status read_entries(header *h)
 {
     decant_status rc;
@@ -295,7 +310,7 @@ static decant_status read_entries(header *h)
         if (is(name, DCN_ST_METADATA))
             rc = read_metadata(h);
         else if ((rc = read_tensor(h, name)))
-            dcn_error_tensor(h->err, name.data, name.len);
+            rc = leave_out(h, name, rc);
         if (rc)
             return rc;
     }
@@ -304,27 +319,42 @@ static decant_status read_entries(header *h)
 
 /* --- the data as a whole ----------------------------------------------------------------------------------------- */
 
-/* The first entry, in their order, that does not start where the data before it ends: at `end`. NULL if all do. */
-static const dcn_entry *follow(const header *h, uint64_t *end, uint64_t *shared)
-{
-    uint64_t begin = h->data; /* of the last tensor with data */
+/* A walk over the entries in their order: the data so far. */
+typedef struct chain {
+    size_t next;         /* entry */
+    uint64_t begin, end; /* of the last tensor with data */
+    uint64_t shared;     /* tensors on the data of another */
+} chain;
 
-    *end = h->data;
-    *shared = 0;
-    for (size_t i = 0; i < h->model->count; i++) {
-        const dcn_entry *entry = &h->model->entries[i];
+/* The next entry that does not start where the data before it ends; NULL if all do. */
+static const dcn_entry *follow(const header *h, chain *c)
+{
+    for (; c->next < h->model->count; c->next++) {
+        const dcn_entry *entry = &h->model->entries[c->next];
         const dcn_span *span = &entry->data;
 
-        if (span->offset == *end) {
-            begin = *end;
-            *end += span->len;
-        } else if (h->lenient & DECANT_LENIENT_SHARED_DATA && span->offset == begin && span->len == *end - begin) {
-            ++*shared;
-        } else if (span->offset != begin || span->len != 0) { /* an empty one may share its place */
+        if (span->offset == c->end) {
+            c->begin = c->end;
+            c->end += span->len;
+        } else if (h->lenient & DECANT_LENIENT_SHARED_DATA && span->offset == c->begin &&
+                   span->len == c->end - c->begin) {
+            c->shared++;
+        } else if (span->offset != c->begin || span->len != 0) { /* an empty one may share its place */
             return entry;
         }
     }
     return NULL;
+}
+
+/* Goes on behind an entry that is out of place. */
+static void step_over(const header *h, chain *c)
+{
+    const dcn_span *span = &h->model->entries[c->next++].data;
+
+    if (span->offset + span->len > c->end) {
+        c->begin = span->offset;
+        c->end = span->offset + span->len;
+    }
 }
 
 static decant_status out_of_place(const header *h, const dcn_entry *e, uint64_t end)
@@ -353,24 +383,26 @@ static decant_status out_of_place(const header *h, const dcn_entry *e, uint64_t 
 /* Data must lie end to end and fill the file, whatever the order of the header. */
 static decant_status check_ranges(header *h)
 {
-    uint64_t end;
-    const dcn_entry *misplaced = follow(h, &end, &h->odd.shared);
+    chain c = {.begin = h->data, .end = h->data};
+    const dcn_entry *misplaced = follow(h, &c);
     decant_status rc;
 
     if (misplaced) {
         if ((rc = dcn_model_sort(h->model, h->err)))
             return rc;
-        misplaced = follow(h, &end, &h->odd.shared);
+        c = (chain){.begin = h->data, .end = h->data};
     }
-    if (misplaced)
-        return out_of_place(h, misplaced, end);
-    h->odd.trailing = h->size - end;
+    for (; (misplaced = follow(h, &c)); step_over(h, &c))
+        if ((rc = dcn_fault(h->findings, out_of_place(h, misplaced, c.end), h->err)))
+            return rc;
+    h->odd.shared = c.shared;
+    h->odd.trailing = h->size - c.end;
     if (h->odd.trailing && !(h->lenient & DECANT_LENIENT_AFTER_DATA)) {
         decant_error_set(h->err, DECANT_MALFORMED, "%" PRIu64 " unexpected byte%s after tensor data at offset %" PRIu64,
-                         h->odd.trailing, h->odd.trailing == 1 ? "" : "s", end);
+                         h->odd.trailing, h->odd.trailing == 1 ? "" : "s", c.end);
         dcn_error_hint(h->err, "open it leniently (--lenient) to leave them out");
-        dcn_error_offset(h->err, end);
-        return DECANT_MALFORMED;
+        dcn_error_offset(h->err, c.end);
+        return dcn_fault(h->findings, DECANT_MALFORMED, h->err);
     }
     return DECANT_OK;
 }
@@ -445,6 +477,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
     uint64_t len, end;
     decant_status rc;
 
+    h.findings = in->findings;
     h.size = in->bytes->len;
     if (h.size < DCN_ST_PREFIX)
         return decant_error_set(err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, the length of a header takes 8",
@@ -471,7 +504,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
         return rc;
     h.json = dcn_json_on(text, (size_t)len, DCN_ST_PREFIX, err);
 
-    if (!(rc = read_entries(&h)) && !(rc = check_ranges(&h)) && !(rc = dcn_model_sort(model, err)))
+    if (!(rc = read_entries(&h)) && !h.unplaced && !(rc = check_ranges(&h)) && !(rc = dcn_model_sort(model, err)))
         rc = add_notes(&h);
     dcn_buf_close(&h.shape);
     return rc;
@@ -517,4 +550,6 @@ const dcn_format dcn_safetensors = {
     .probe = probe,
     .index = index_file,
     .emit = dcn_st_emit,
+    .covers = "header, ranges and size",
+    .lacks = "this format carries no checksums",
 };

@@ -407,3 +407,29 @@ TEST(json__writes_integers)
         dcn_buf_close(&buf);
     }
 }
+
+/* Whatever was begun, what comes behind it is found. */
+TEST(json__goes_on_behind_what_it_does_not_take)
+{
+    static const char nested[] = "{\"a\": {\"x\": [1, {\"]\": \"}\\\"\"}, tru, -], \"y\": {}}, \"b\": 7}";
+    dcn_chunk key;
+    uint64_t number;
+
+    for (unsigned taken = 1; taken < 4; taken++) {
+        on(nested);
+        CHECK(dcn_json_object(&json) && dcn_json_key(&json, &key) && dcn_json_object(&json));
+        if (taken > 1)
+            CHECK(dcn_json_key(&json, &key) && dcn_json_array(&json));
+        if (taken > 2)
+            CHECK(dcn_json_item(&json) && dcn_json_u64(&json, &number));
+        CHECK(dcn_json_leave(&json, 1) && dcn_json_key(&json, &key));
+        CHECK_BYTES(key.data, key.len, "b", 1);
+        CHECK(dcn_json_u64(&json, &number));
+        CHECK_EQ(number, 7);
+        CHECK(!dcn_json_key(&json, &key));
+        CHECK_OK(dcn_json_end(&json), &err);
+    }
+    on("[[\"]\"");
+    CHECK(dcn_json_array(&json) && dcn_json_item(&json) && !dcn_json_leave(&json, 0));
+    CHECK_EQ(err.status, DECANT_MALFORMED);
+}
