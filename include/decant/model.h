@@ -178,6 +178,18 @@ DECANT_API size_t decant_model_value_count(const decant_model *model);
 DECANT_API void decant_model_value(const decant_model *model, size_t index, const char **key, size_t *key_len,
                                    decant_value *out);
 
+/** The path it was opened from, the name of an open without one, or NULL if it was built by hand. Of a set the index, or the first part. */
+DECANT_API const char *decant_model_path(const decant_model *model);
+
+/**
+ * The files that its data lies in, in the order of their tensors: one, or the parts of a set.
+ *
+ * @param path  may be NULL. `*path` is lent by the model; NULL if it was opened without a name
+ * @param size  may be NULL. Bytes of the file
+ * @return 0 past the last, and for a model that was built by hand
+ */
+DECANT_API int decant_model_file(const decant_model *model, size_t index, const char **path, uint64_t *size);
+
 /** The name of the format it was opened from ("safetensors"), or NULL if it was built by hand. */
 DECANT_API const char *decant_model_format(const decant_model *model);
 
@@ -228,7 +240,8 @@ typedef struct decant_reader {
 #define DECANT_LENIENT_QUANT_LENGTHS 64u /* Burnpack: quantized data of another length than scheme and shape call for */
 #define DECANT_LENIENT_AFTER_METADATA 128u /* Burnpack: bytes behind the map of the metadata, which are dropped */
 #define DECANT_LENIENT_AFTER_DATA 256u     /* bytes behind the data, which are dropped */
-#define DECANT_LENIENT_ALL 511u            /* all of these, as --lenient has it */
+#define DECANT_LENIENT_UNMAPPED 512u       /* tensors of a shard that the index of the set does not name */
+#define DECANT_LENIENT_ALL 1023u           /* all of these, as --lenient has it */
 
 /** Options of the open functions. NULL or all zero: the defaults. */
 typedef struct decant_open_options {

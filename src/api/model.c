@@ -135,6 +135,22 @@ void decant_model_value(const decant_model *model, size_t index, const char **ke
     *out = value->value;
 }
 
+const char *decant_model_path(const decant_model *model)
+{
+    return model->path;
+}
+
+int decant_model_file(const decant_model *model, size_t index, const char **path, uint64_t *size)
+{
+    if (index >= model->file_count)
+        return 0;
+    if (path)
+        *path = model->files[index].path;
+    if (size)
+        *size = model->files[index].size;
+    return 1;
+}
+
 const char *decant_model_format(const decant_model *model)
 {
     return model->format;

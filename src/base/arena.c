@@ -68,6 +68,21 @@ int dcn_arena_adopt(dcn_arena *arena, void *memory)
     return 0;
 }
 
+void dcn_arena_join(dcn_arena *arena, dcn_arena *other)
+{
+    dcn_arena_block *last = other->blocks;
+
+    if (!arena->blocks) {
+        *arena = *other;
+    } else if (last) { /* behind the current block, which keeps its room */
+        while (last->next)
+            last = last->next;
+        last->next = arena->blocks->next;
+        arena->blocks->next = other->blocks;
+    }
+    *other = (dcn_arena){0};
+}
+
 void dcn_arena_close(dcn_arena *arena)
 {
     dcn_arena_block *next;

@@ -20,6 +20,9 @@ void *dcn_arena_copy(dcn_arena *arena, const void *data, size_t len);
 /* Takes over memory that came from dcn_alloc and gives it back with the rest. 0, or -1 without memory: still the caller's. */
 int dcn_arena_adopt(dcn_arena *arena, void *memory);
 
+/* Takes over all that `other` holds, which is empty afterwards. */
+void dcn_arena_join(dcn_arena *arena, dcn_arena *other);
+
 void dcn_arena_close(dcn_arena *arena);
 
 #endif

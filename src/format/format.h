@@ -40,6 +40,9 @@ const dcn_format *dcn_format_named(const char *name);
 /* By the extension of a path, case ignored; NULL if none has it. */
 const dcn_format *dcn_format_for_path(const char *path);
 
+/* What is known of a file: reads the head, of DCN_HEAD bytes at most, into `head`. */
+decant_status dcn_format_look(dcn_input *in, uint8_t *head, dcn_clue *clue, decant_error *err);
+
 /*
  * By content, never by name: reads the head once. What is recognised but is no model of ours (a Git-LFS pointer, a web
  * page, nothing at all) is named for what it is.

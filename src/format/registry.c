@@ -232,8 +232,7 @@ static decant_status name_other(const dcn_clue *clue, decant_error *err)
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
-/* Reads the head, of DCN_HEAD bytes at most. */
-static decant_status look(dcn_input *in, uint8_t *head, dcn_clue *clue, decant_error *err)
+decant_status dcn_format_look(dcn_input *in, uint8_t *head, dcn_clue *clue, decant_error *err)
 {
     dcn_fetch fetch = {0, head, (size_t)dcn_min(in->bytes->len, DCN_HEAD)};
 
@@ -265,7 +264,7 @@ decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_er
 {
     uint8_t head[DCN_HEAD];
     dcn_clue clue;
-    decant_status rc = look(in, head, &clue, err);
+    decant_status rc = dcn_format_look(in, head, &clue, err);
 
     return rc ? rc : recognise(&clue, out, err);
 }
@@ -279,7 +278,7 @@ static decant_status choose(dcn_input *in, const dcn_format **format, decant_err
 
     if (!*format)
         return dcn_format_detect(in, format, err);
-    rc = look(in, head, &clue, err);
+    rc = dcn_format_look(in, head, &clue, err);
     return rc || (*format)->probe(&clue) ? rc : name_other(&clue, err);
 }
 
@@ -287,13 +286,16 @@ static decant_status choose(dcn_input *in, const dcn_format **format, decant_err
 static decant_status note_origin(decant_model *model, const dcn_input *in, const dcn_format *format, decant_error *err)
 {
     const char *extension = in->name ? extension_of(in->name) : NULL;
+    decant_status rc;
 
     model->format = format->name;
-    model->file_size = in->bytes->len;
     if (in->name && !(model->path = dcn_arena_copy(&model->memory, in->name, strlen(in->name) + 1)))
         return dcn_error_nomem(err);
-    if (!extension || has_extension(format, extension))
-        return DECANT_OK;
+    if (model->file_count)
+        return DECANT_OK; /* a set, which says itself what it is made of */
+    if ((rc = dcn_model_lies_in(model, in->name, in->bytes->len, err)) || !extension ||
+        has_extension(format, extension))
+        return rc;
     return dcn_model_note(model, "odd", err, "the name ends in .%s, the content is %s", extension, format->name);
 }
 

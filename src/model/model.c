@@ -139,6 +139,8 @@ dcn_limits dcn_limits_of(bool lifted)
             .header = SIZE_MAX / 2,
             .tensors = names_room(most_names),
             .rank = UINT16_MAX,
+            .index = SIZE_MAX / 2,
+            .shards = UINT32_MAX,
             .name = UINT32_MAX,
             .values = names_room(most_names),
             .value = UINT32_MAX,
@@ -148,6 +150,8 @@ dcn_limits dcn_limits_of(bool lifted)
         .header = UINT64_C(512) << 20,
         .tensors = UINT64_C(1) << 22,
         .rank = DECANT_MAX_RANK,
+        .index = UINT64_C(64) << 20,
+        .shards = 65535,
         .name = 4096,
         .values = 65536,
         .value = UINT64_C(16) << 20,
@@ -184,6 +188,7 @@ void decant_model_close(decant_model **model)
     dcn_free(&m->keys.slots);
     dcn_free(&m->notes);
     dcn_free(&m->origins);
+    dcn_free(&m->files);
     dcn_arena_close(&m->memory);
     dcn_free(&m);
 }
@@ -305,26 +310,50 @@ decant_status dcn_model_replace(decant_model *model, size_t index, const dcn_dra
     return DECANT_OK;
 }
 
+decant_status dcn_model_absorb(decant_model *model, decant_model *part, decant_error *err)
+{
+    size_t all = model->count + part->count, half_more = model->cap + model->cap / 2;
+    decant_status rc;
+
+    if (all > model->cap && (rc = dcn_model_reserve(model, all > half_more ? all : half_more, err)))
+        return rc;
+    dcn_arena_join(&model->memory, &part->memory);
+    for (size_t i = 0; i < part->count; i++) {
+        const dcn_entry *entry = &part->entries[i];
+
+        file_name(&model->names, hash_entry(model, entry->name, entry->name_len), model->count);
+        model->entries[model->count++] = *entry;
+    }
+    if (part->names.size)
+        memset(part->names.slots, 0, part->names.size * sizeof *part->names.slots);
+    part->count = 0;
+    return DECANT_OK;
+}
+
 /* --- order ------------------------------------------------------------------------------------------------------- */
 
 /* What entries are sorted by: small, and seldom with a look at the entry itself. */
 typedef struct place_key {
     const dcn_entry *entry;
-    const dcn_backing *backing;
+    size_t run; /* of entries with one backing: files stay in their order */
     uint64_t offset;
 } place_key;
 
-static place_key key_of(const dcn_entry *entry)
+/* The key of entry `i`, in the run of the one before it or the next. */
+static place_key key_of(const decant_model *model, size_t i, size_t run)
 {
-    return (place_key){entry, entry->data.backing, entry->data.offset};
+    const dcn_entry *entry = &model->entries[i];
+
+    run += i && entry->data.backing != entry[-1].data.backing;
+    return (place_key){entry, run, entry->data.offset};
 }
 
 static int by_place(const void *a, const void *b)
 {
     const place_key *x = a, *y = b;
 
-    if (x->backing != y->backing)
-        return (uintptr_t)x->backing < (uintptr_t)y->backing ? -1 : 1;
+    if (x->run != y->run)
+        return x->run < y->run ? -1 : 1;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     if (!x->entry->data.len != !y->entry->data.len)
@@ -334,10 +363,11 @@ static int by_place(const void *a, const void *b)
 
 static bool in_place(const decant_model *model)
 {
-    for (size_t i = 1; i < model->count; i++) {
-        place_key before = key_of(&model->entries[i - 1]), here = key_of(&model->entries[i]);
+    place_key before, here;
 
-        if (by_place(&before, &here) > 0)
+    for (size_t i = 0; i < model->count; i++, before = here) {
+        here = key_of(model, i, i ? before.run : 0);
+        if (i && by_place(&before, &here) > 0)
             return false;
     }
     return true;
@@ -419,7 +449,7 @@ static decant_status sort_entries(decant_model *model, decant_error *err)
         goto done;
     }
     for (size_t i = 0; i < count; i++)
-        keys[i] = key_of(&model->entries[i]);
+        keys[i] = key_of(model, i, i ? keys[i - 1].run : 0);
     sorted = spread(keys, spare, count);
     dcn_sort(sorted, count, sizeof *sorted, by_place);
     for (size_t i = 0; i < count; i++) {
@@ -550,6 +580,22 @@ const dcn_value *dcn_model_value(const decant_model *model, const char *key, siz
 const dcn_value *dcn_model_text(const decant_model *model, const char *key)
 {
     return dcn_model_value(model, key, strlen(key), true);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------- */
+
+decant_status dcn_model_lies_in(decant_model *model, const char *path, uint64_t size, decant_error *err)
+{
+    dcn_model_file *files = dcn_realloc(model->files, model->file_count + 1, sizeof *files);
+    const char *own = NULL;
+
+    if (!files)
+        return dcn_error_nomem(err);
+    model->files = files;
+    if (path && !(own = dcn_arena_copy(&model->memory, path, strlen(path) + 1)))
+        return dcn_error_nomem(err);
+    files[model->file_count++] = (dcn_model_file){own, size};
+    return DECANT_OK;
 }
 
 /* --- notes ------------------------------------------------------------------------------------------------------- */

@@ -55,6 +55,12 @@ typedef struct dcn_origin {
     uint8_t dtype;
 } dcn_origin;
 
+/* A file that entries lie in. */
+typedef struct dcn_model_file {
+    const char *path; /* NULL: it has none */
+    uint64_t size;    /* bytes */
+} dcn_model_file;
+
 /* Who can open a file, in the order in which people are told. Texts are literals. */
 typedef struct dcn_openers {
     struct {
@@ -81,11 +87,12 @@ struct decant_model {
     dcn_names keys; /* of the values */
     dcn_note *notes;
     size_t note_count;
-    dcn_openers openers; /* of the file it was opened from */
-    dcn_extra *extra;    /* of the model */
-    const char *format;  /* it was opened from; NULL: built by hand */
-    const char *path;    /* it was opened from, for messages; NULL */
-    uint64_t file_size;  /* bytes of the file it was opened from */
+    dcn_openers openers;   /* of the file it was opened from */
+    dcn_extra *extra;      /* of the model */
+    const char *format;    /* it was opened from; NULL: built by hand */
+    const char *path;      /* it was opened from, for messages; NULL */
+    dcn_model_file *files; /* that it lies in, in the order of their entries: one, unless it is a set */
+    size_t file_count;
     dcn_origin *origins; /* of the entries, if it was made of other models; else NULL */
     bool no_format;      /* metadata "format" was taken from it, so none is added when it is saved */
 };
@@ -95,6 +102,8 @@ typedef struct dcn_limits {
     uint64_t header; /* bytes of metadata read into memory */
     uint64_t tensors;
     uint64_t rank;
+    uint64_t index;  /* bytes of a file that names others */
+    uint64_t shards; /* files of a set */
     uint64_t name;   /* bytes */
     uint64_t values; /* metadata entries */
     uint64_t value;  /* bytes of one */
@@ -144,9 +153,17 @@ decant_status dcn_model_reserve(decant_model *model, size_t count, decant_error 
 bool dcn_model_find(const decant_model *model, const char *name, size_t name_len, size_t *index);
 
 /*
- * Sorts the entries by the place of their data (offset in their backing, empty ones first, then name) and the values by
- * key, and makes both findable again: the last step of every index. Costs little where they are in order, else 56 bytes
- * an entry for the while.
+ * Moves the entries of `part` behind those of `model`, with the memory that their names and shapes are in. No name may be
+ * in both. Values and notes stay behind.
+ *
+ * @return DECANT_NOMEM, DECANT_LIMIT; both models are as they were
+ */
+decant_status dcn_model_absorb(decant_model *model, decant_model *part, decant_error *err);
+
+/*
+ * Sorts the entries by the place of their data (offset in their backing, empty ones first, then name; backings stay in
+ * their order) and the values by key, and makes both findable again: the last step of every index. Costs little where they
+ * are in order, else 56 bytes an entry for the while.
  */
 decant_status dcn_model_sort(decant_model *model, decant_error *err);
 
@@ -159,6 +176,9 @@ const dcn_value *dcn_model_value(const decant_model *model, const char *key, siz
 
 /* The text of a metadata key; NULL if there is none. */
 const dcn_value *dcn_model_text(const decant_model *model, const char *key);
+
+/* Adds a file that it lies in; the path is copied, and may be NULL. */
+decant_status dcn_model_lies_in(decant_model *model, const char *path, uint64_t size, decant_error *err);
 
 /* Adds something to tell people; copied, sanitised. */
 decant_status dcn_model_note(decant_model *model, const char *key, decant_error *err, const char *format, ...)

@@ -74,7 +74,7 @@ static decant_status tell_tensor(job *j, decant_difference_kind kind, const deca
 typedef struct side {
     const decant_model *model;
     const dcn_entry *entry;
-    decant_view view; /* of all of it, or of all it is made of, where that is in memory */
+    decant_view view;  /* of all of it, or of all it is made of, where that is in memory */
     dcn_backing *made; /* the leaf that is made of the view; NULL: the view is what is compared */
     uint64_t from;     /* where it begins in that */
     uint8_t *slot;

@@ -98,7 +98,7 @@ TEST(registry__FR_02_names_web_pages_error_bodies_and_empty_files)
     refuses_text("{\"error\":\"Access denied\"}", DECANT_UNSUPPORTED,
                  "a JSON error body, not a model, found '{\"error\":\"Access denied\"}'");
     refuses_text(" {\n \"message\": \"Not Found\"}", DECANT_UNSUPPORTED, "a JSON error body");
-    refuses_text("{\"weight_map\":{}}", DECANT_UNSUPPORTED, "a JSON text, not a model");
+    refuses_text("{\"model_type\":\"llama\"}", DECANT_UNSUPPORTED, "a JSON text, not a model");
     refuses_text("[]", DECANT_UNSUPPORTED, "a JSON text, not a model");
     refuses_text("<!-- moved --><html>", DECANT_UNSUPPORTED, "an HTML page");
     refuses_text("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", DECANT_UNSUPPORTED, "an XML text");
@@ -184,7 +184,9 @@ TEST(registry__FR_03_opens_a_file_by_its_content_and_notes_a_wrong_name)
         CHECK_OK(open_named(SAFE, sizeof SAFE - 1, cases[i].name, NULL, &model), &err);
         CHECK_TEXT(decant_model_format(model), "safetensors");
         CHECK_TEXT(model->path, cases[i].name);
-        CHECK_EQ(model->file_size, sizeof SAFE - 1);
+        CHECK_EQ(model->file_count, 1);
+        CHECK_TEXT(model->files[0].path, cases[i].name);
+        CHECK_EQ(model->files[0].size, sizeof SAFE - 1);
         for (size_t n = 0; decant_model_note(model, n, &key, &text) == DECANT_OK; n++)
             if (strcmp(key, "odd") == 0)
                 odd = text;

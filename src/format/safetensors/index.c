@@ -436,18 +436,22 @@ void dcn_st_openers(uint64_t header_len, bool for_loaders, dcn_openers *out)
     dcn_openers_add(out, "transformers", for_loaders ? NULL : "no metadata format = pt");
 }
 
-static decant_status add_notes(header *h)
+decant_status dcn_st_note_layout(decant_model *model, decant_error *err)
 {
     uint64_t offsets = 0;
+
+    for (size_t i = 0; i < model->count; i++)
+        if (model->entries[i].data.len)
+            offsets |= model->entries[i].data.offset;
+    return offsets ? dcn_model_note(model, "layout", err, "aligned to %" PRIu64 ", no gaps", offsets & -offsets)
+                   : DECANT_OK;
+}
+
+static decant_status add_notes(header *h)
+{
     decant_status rc;
 
-    for (size_t i = 0; i < h->model->count; i++)
-        if (h->model->entries[i].data.len)
-            offsets |= h->model->entries[i].data.offset;
-    if (offsets &&
-        (rc = dcn_model_note(h->model, "layout", h->err, "aligned to %" PRIu64 ", no gaps", offsets & -offsets)))
-        return rc;
-    if ((rc = note_odd(h, h->odd.fields, "unknown field", "")) ||
+    if ((rc = dcn_st_note_layout(h->model, h->err)) || (rc = note_odd(h, h->odd.fields, "unknown field", "")) ||
         (rc = note_odd(h, h->odd.keys, "repeated metadata key", "")) ||
         (rc = note_odd(h, h->odd.names, "repeated name", ", the last counts")) ||
         (rc = note_odd(h, h->odd.nuls, "name", " with a NUL in it")) ||
@@ -467,16 +471,29 @@ static decant_status read_at(dcn_input *in, uint64_t at, void *dst, size_t len, 
     return dcn_backing_fetch(in->bytes, &fetch, 1, err);
 }
 
+/* As the length of a header, what an object of JSON begins with is more than any file has. */
+static bool is_json(const uint8_t prefix[DCN_ST_PREFIX])
+{
+    size_t at = 0;
+
+    while (at < DCN_ST_PREFIX && memchr(" \t\r\n", prefix[at], 4))
+        at++;
+    return at == DCN_ST_PREFIX || prefix[at] == '{';
+}
+
 /* Two reads. The header stays in the model's memory: names are used where they lie. */
-static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
-                                decant_error *err)
+decant_status dcn_st_index(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
+                           decant_error *err)
 {
     header h = {.model = model, .bytes = in->bytes, .limits = limits, .err = err, .lenient = lenient};
     uint8_t prefix[DCN_ST_PREFIX];
     char *text = NULL;
     uint64_t len, end;
+    dcn_part part;
     decant_status rc;
 
+    if (in->sibling && dcn_part_parse(dcn_input_base(in), &part) && part.number == 1 && part.count > 1)
+        return dcn_st_index_parts(in, &part, limits, lenient, model, err);
     h.findings = in->findings;
     h.size = in->bytes->len;
     if (h.size < DCN_ST_PREFIX)
@@ -485,6 +502,8 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
     if ((rc = read_at(in, 0, prefix, sizeof prefix, err)))
         return rc;
     len = dcn_le64(prefix);
+    if (len > h.size - DCN_ST_PREFIX && is_json(prefix))
+        return dcn_st_index_map(in, limits, lenient, model, err);
     if (len > h.size - DCN_ST_PREFIX) {
         decant_error_set(err, DECANT_TRUNCATED, "the file has %" PRIu64 " bytes, its header ends at byte %" PRIu64,
                          h.size, dcn_ckd_add(&end, DCN_ST_PREFIX, len) ? UINT64_MAX : end);
@@ -530,6 +549,8 @@ static int probe(const dcn_clue *clue)
 
     if (clue->head_len < DCN_ST_PREFIX + 2)
         return 0;
+    if (dcn_st_is_index(clue))
+        return 90;
     len = dcn_le64(clue->head);
     while (at < clue->head_len && memchr(" \t\r\n", clue->head[at], 4))
         at++;
@@ -548,7 +569,7 @@ const dcn_format dcn_safetensors = {
     .name = "safetensors",
     .extensions = extensions,
     .probe = probe,
-    .index = index_file,
+    .index = dcn_st_index,
     .emit = dcn_st_emit,
     .covers = "header, ranges and size",
     .lacks = "this format carries no checksums",

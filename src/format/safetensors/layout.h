@@ -10,6 +10,7 @@
 #define DCN_SAFETENSORS_LAYOUT_H
 
 #include "format/format.h"
+#include "format/part.h"
 
 /* Bytes of the length in front of the header. The writer pads the header with spaces to a multiple of it. */
 enum { DCN_ST_PREFIX = 8 };
@@ -34,6 +35,23 @@ enum { DCN_ST_DTYPES = sizeof dcn_st_dtypes };
 
 /* Hangs on a model whose file has metadata without an entry in it, so that saving it again gives the same bytes. */
 extern const dcn_extra_ops dcn_st_empty_metadata;
+
+/*
+ * One file of tensors; where there are files beside it, an index or the first part of a split set stands for all of that.
+ * The two below are the sets, by an index and by the names of the parts.
+ */
+decant_status dcn_st_index(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
+                           decant_error *err);
+decant_status dcn_st_index_map(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
+                               decant_error *err);
+decant_status dcn_st_index_parts(dcn_input *in, const dcn_part *part, const dcn_limits *limits, unsigned lenient,
+                                 decant_model *model, decant_error *err);
+
+/* Whether it is the index of a set. */
+bool dcn_st_is_index(const dcn_clue *clue);
+
+/* Notes to what the data in the files is aligned. */
+decant_status dcn_st_note_layout(decant_model *model, decant_error *err);
 
 decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
 

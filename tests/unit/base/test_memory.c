@@ -52,6 +52,28 @@ TEST(an_arena__takes_what_is_larger_than_its_blocks_and_nothing_at_all)
     dcn_arena_close(&arena);
 }
 
+TEST(an_arena__takes_over_what_another_holds_and_goes_on_in_the_room_it_has)
+{
+    for (int i = 0; i < 4; i++) {
+        dcn_arena arena = {0}, other = {0};
+        char *a = i & 1 ? dcn_arena_copy(&arena, "a", 2) : NULL, *b = i & 2 ? dcn_arena_copy(&other, "b", 2) : NULL, *c;
+        size_t live;
+
+        if (b)
+            CHECK(dcn_arena_take(&other, 5 << 20)); /* a second block */
+        dcn_arena_join(&arena, &other);
+        CHECK(!other.blocks);
+        live = test_alloc_live();
+        c = dcn_arena_copy(&arena, "c", 2);
+        CHECK_EQ(test_alloc_live() - live, !a); /* from its own block, or from a new one */
+        CHECK(!a || strcmp(a, "a") == 0);
+        CHECK(!b || strcmp(b, "b") == 0);
+        CHECK_TEXT(c, "c");
+        dcn_arena_close(&other);
+        dcn_arena_close(&arena);
+    }
+}
+
 TEST(an_arena__keeps_what_was_taken_when_memory_runs_out)
 {
     dcn_arena arena = {0};

@@ -275,6 +275,95 @@ TEST(values__that_are_not_utf8_are_refused_by_key)
     decant_model_close(&model);
 }
 
+TEST(a_model__takes_the_entries_of_another_with_their_names_and_finds_them)
+{
+    enum { COUNT = 100 };
+    decant_error err = {0};
+    decant_bytes *bytes = wrap();
+    decant_model *model = create(), *part;
+    char name[48];
+    size_t index;
+
+    for (int p = 0; p < 3; p++) {
+        part = create();
+        for (int i = 0; i < COUNT; i++) {
+            snprintf(name, sizeof name, "%d.%d", p, i);
+            CHECK_OK(add_at(part, name, bytes, (uint64_t)i % 16, &err), &err);
+        }
+        CHECK_OK(dcn_model_absorb(model, part, &err), &err);
+        CHECK_EQ(part->count, 0);
+        CHECK(!dcn_model_find(part, name, strlen(name), &index));
+        CHECK_OK(add_at(part, name, bytes, 0, &err), &err); /* it goes on */
+        decant_model_close(&part);
+    }
+    CHECK_EQ(model->count, 3 * COUNT);
+    for (size_t i = 0; i < model->count; i++) {
+        snprintf(name, sizeof name, "%zu.%zu", i / COUNT, i % COUNT);
+        CHECK(dcn_model_find(model, name, strlen(name), &index));
+        CHECK_EQ(index, i);
+        CHECK_EQ(model->entries[i].shape[1], 1);
+    }
+    decant_bytes_unref(&bytes);
+    decant_model_close(&model);
+}
+
+TEST(a_model__is_as_it_was_when_there_is_no_memory_for_the_entries_of_another)
+{
+    decant_error err = {0};
+    decant_bytes *bytes = wrap();
+    bool fired = true;
+
+    for (size_t n = 0; fired; n++) {
+        decant_model *model = create(), *part = create();
+        decant_status rc;
+
+        CHECK_OK(add_at(model, "a", bytes, 0, &err), &err);
+        for (char name[] = "b"; name[0] <= 'z'; name[0]++)
+            CHECK_OK(add_at(part, name, bytes, 0, &err), &err);
+        test_alloc_fail(n);
+        rc = dcn_model_absorb(model, part, &err);
+        fired = test_alloc_fired();
+        test_alloc_disarm();
+        CHECK_EQ(rc, fired ? DECANT_NOMEM : DECANT_OK);
+        CHECK_EQ(model->count, fired ? 1 : 26);
+        CHECK_EQ(part->count, fired ? 25 : 0);
+        decant_model_close(&part);
+        decant_model_close(&model);
+    }
+    decant_bytes_unref(&bytes);
+}
+
+TEST(sorting__leaves_files_in_the_order_in_which_they_came)
+{
+    decant_error err = {0};
+    decant_bytes *bytes[3];
+    decant_model *model;
+    char name[8];
+
+    for (int i = 0; i < 3; i++)
+        bytes[i] = wrap();
+    for (int first = 0; first < 3; first++) { /* wherever they lie in memory */
+        model = create();
+        for (int f = 0; f < 3; f++)
+            for (int i = 0; i < 3; i++) {
+                snprintf(name, sizeof name, "%d.%d", f, 2 - i);
+                CHECK_OK(add_at(model, name, bytes[(first + f) % 3], (uint64_t)(2 - i) * 4, &err), &err);
+            }
+        CHECK_OK(dcn_model_sort(model, &err), &err);
+        for (size_t i = 0; i < 9; i++) {
+            size_t index;
+
+            snprintf(name, sizeof name, "%zu.%zu", i / 3, i % 3);
+            CHECK_TEXT(model->entries[i].name, name);
+            CHECK(dcn_model_find(model, name, 3, &index));
+            CHECK_EQ(index, i);
+        }
+        decant_model_close(&model);
+    }
+    for (int i = 0; i < 3; i++)
+        decant_bytes_unref(&bytes[i]);
+}
+
 TEST(notes__are_safe_to_print)
 {
     decant_error err = {0};
