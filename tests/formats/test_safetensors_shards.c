@@ -441,15 +441,27 @@ TEST(shards__index__with_long_metadata_in_front_is_known)
 
 TEST(shards__index__is_not_seen_in_a_file_whose_header_is_as_long_as_a_brace_says)
 {
+    static const char index[] = "{\"weight_map\":{\"weight_map\":\"x\"}}";
+    simdisk *disk = simdisk_new();
     decant_model *model = NULL;
-    char header[8828];
+    char header[0x227b + 1]; /* so the file begins with {" and six NULs */
+    uint8_t *file;
+    size_t len;
 
     memset(header, ' ', sizeof header);
-    header[0x227b] = '\0'; /* in the file that is {" and six NULs */
-    memcpy(header, "{\"weight_map\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 63);
-    CHECK_OK(st_open(header, 1, 0, &model, &err), &err);
-    CHECK_TEXT(names_of(model), "weight_map");
-    decant_model_close(&model);
+    header[sizeof header - 1] = '\0';
+    memcpy(header, "{\"weight_map\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 62);
+    file = st_file(header, 1, &len);
+    CHECK_EQ(file[0], '{');
+    simdisk_put(disk, "x", file, len);
+    simdisk_put_text(disk, INDEX, index);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(open_set(disk, i ? INDEX : "x", 0, &model), &err);
+        CHECK_TEXT(names_of(model), "weight_map");
+        decant_model_close(&model);
+    }
+    free(file);
+    simdisk_free(&disk);
 }
 
 TEST(shards__need_files_beside_the_index)
