@@ -517,9 +517,9 @@ static decant_status take_shard(set *s, shard *here, dcn_input *in)
     decant_status rc;
 
     if ((rc = check_kind(in, s->err)) || (rc = dcn_model_create(s->model->seed, &part, s->err)) ||
-        (rc = dcn_st_index(in, s->limits, s->lenient, part, s->err)) || (rc = dcn_model_sort(part, s->err)) ||
-        (rc = check_names(s, part)) || (s->indexed && (rc = check_mapped(s, here, part))) ||
-        (rc = take_values(s, part)) || (rc = take_notes(s, here->name, part)))
+        (rc = dcn_st_index(in, s->limits, s->lenient, part, s->err)) || (rc = check_names(s, part)) ||
+        (s->indexed && (rc = check_mapped(s, here, part))) || (rc = take_values(s, part)) ||
+        (rc = take_notes(s, here->name, part)))
         goto done;
     take_openers(s, &part->openers);
     if ((rc = dcn_model_lies_in(s->model, in->name, in->bytes->len, s->err)) ||
@@ -578,7 +578,8 @@ static decant_status index_set(set *s)
 {
     decant_status rc;
 
-    if ((rc = dcn_model_create(s->model->seed, &s->values, s->err)) || (rc = take_shards(s)) || (rc = keep_values(s)))
+    if ((rc = dcn_model_create(s->model->seed, &s->values, s->err)) || (rc = take_shards(s)) || (rc = keep_values(s)) ||
+        (rc = dcn_model_sort(s->model, s->err)))
         return rc;
     return note_set(s);
 }
