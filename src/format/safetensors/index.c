@@ -489,10 +489,10 @@ decant_status dcn_st_index(dcn_input *in, const dcn_limits *limits, unsigned len
     uint8_t prefix[DCN_ST_PREFIX];
     char *text = NULL;
     uint64_t len, end;
-    dcn_part part;
+    dcn_split part;
     decant_status rc;
 
-    if (in->sibling && dcn_part_parse(dcn_input_base(in), &part) && part.number == 1 && part.count > 1)
+    if (in->sibling && dcn_split_parse(dcn_input_base(in), &part) && part.number == 1 && part.count > 1)
         return dcn_st_index_parts(in, &part, limits, lenient, model, err);
     h.findings = in->findings;
     h.size = in->bytes->len;

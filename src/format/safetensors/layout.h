@@ -10,7 +10,7 @@
 #define DCN_SAFETENSORS_LAYOUT_H
 
 #include "format/format.h"
-#include "format/part.h"
+#include "format/split.h"
 
 /* Bytes of the length in front of the header. The writer pads the header with spaces to a multiple of it. */
 enum { DCN_ST_PREFIX = 8 };
@@ -44,7 +44,7 @@ decant_status dcn_st_index(dcn_input *in, const dcn_limits *limits, unsigned len
                            decant_error *err);
 decant_status dcn_st_index_map(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
                                decant_error *err);
-decant_status dcn_st_index_parts(dcn_input *in, const dcn_part *part, const dcn_limits *limits, unsigned lenient,
+decant_status dcn_st_index_parts(dcn_input *in, const dcn_split *part, const dcn_limits *limits, unsigned lenient,
                                  decant_model *model, decant_error *err);
 
 /* Whether it is the index of a set. */

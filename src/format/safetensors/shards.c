@@ -334,7 +334,7 @@ static decant_status list_mapped(set *s)
 }
 
 /* The names that the first one stands for. */
-static decant_status list_named(set *s, const dcn_part *part)
+static decant_status list_named(set *s, const dcn_split *part)
 {
     const char *base = dcn_input_base(s->in);
     size_t room = strlen(base) + 1;
@@ -348,7 +348,7 @@ static decant_status list_named(set *s, const dcn_part *part)
     for (; s->count < part->count; s->count++) {
         char *name = s->text + s->count * room;
 
-        dcn_part_name(name, room, base, part, (uint32_t)s->count + 1);
+        dcn_split_name(name, room, base, part, (uint32_t)s->count + 1);
         s->shards[s->count] = (shard){.name = name, .name_len = strlen(name)};
     }
     return DECANT_OK;
@@ -605,7 +605,7 @@ decant_status dcn_st_index_map(dcn_input *in, const dcn_limits *limits, unsigned
     return rc;
 }
 
-decant_status dcn_st_index_parts(dcn_input *in, const dcn_part *part, const dcn_limits *limits, unsigned lenient,
+decant_status dcn_st_index_parts(dcn_input *in, const dcn_split *part, const dcn_limits *limits, unsigned lenient,
                                  decant_model *model, decant_error *err)
 {
     set s = {.in = in, .limits = limits, .lenient = lenient, .model = model, .err = err};

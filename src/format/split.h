@@ -1,22 +1,22 @@
 /* Names of parts of a split set, as all tools write them: STEM-00001-of-00003REST, REST such as ".safetensors". */
-#ifndef DCN_FORMAT_PART_H
-#define DCN_FORMAT_PART_H
+#ifndef DCN_FORMAT_SPLIT_H
+#define DCN_FORMAT_SPLIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct dcn_part {
+typedef struct dcn_split {
     size_t stem_len; /* bytes in front of "-00001-of-00003" */
     size_t tail_at;  /* where "-of-" begins */
     size_t rest_at;  /* what is behind the count */
     uint32_t number, count;
-} dcn_part;
+} dcn_split;
 
 /* A bare name taken apart. False: it is none of a part. */
-bool dcn_part_parse(const char *name, dcn_part *out);
+bool dcn_split_parse(const char *name, dcn_split *out);
 
 /* The name of another part of the set that `name` is of, cut to fit. */
-void dcn_part_name(char *out, size_t size, const char *name, const dcn_part *part, uint32_t number);
+void dcn_split_name(char *out, size_t size, const char *name, const dcn_split *part, uint32_t number);
 
 #endif

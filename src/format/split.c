@@ -1,4 +1,4 @@
-#include "format/part.h"
+#include "format/split.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static bool number_in(const char *name, size_t from, size_t to, uint32_t *out)
     return true;
 }
 
-bool dcn_part_parse(const char *name, dcn_part *out)
+bool dcn_split_parse(const char *name, dcn_split *out)
 {
     static const char of[] = "-of-";
     const char *tail = NULL;
@@ -41,7 +41,7 @@ bool dcn_part_parse(const char *name, dcn_part *out)
     return number_in(name, first, out->tail_at, &out->number) && number_in(name, count_at, out->rest_at, &out->count);
 }
 
-void dcn_part_name(char *out, size_t size, const char *name, const dcn_part *part, uint32_t number)
+void dcn_split_name(char *out, size_t size, const char *name, const dcn_split *part, uint32_t number)
 {
     snprintf(out, size, "%.*s-%0*" PRIu32 "%s", (int)part->stem_len, name, (int)(part->tail_at - part->stem_len - 1),
              number, name + part->tail_at);

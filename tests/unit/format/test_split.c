@@ -1,7 +1,7 @@
-#include "format/part.h"
+#include "format/split.h"
 #include "support/test.h"
 
-TEST(part__is_a_name_with_a_number_of_a_count)
+TEST(split__is_a_name_with_a_number_of_a_count)
 {
     static const struct {
         const char *name;
@@ -15,21 +15,21 @@ TEST(part__is_a_name_with_a_number_of_a_count)
         {"x-000000001-of-999999999", 1, 999999999, "x-000000005-of-999999999"},
         {"x-0-of-0", 0, 0, "x-5-of-0"},
     };
-    dcn_part part;
+    dcn_split part;
     char name[64];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        CHECK(dcn_part_parse(names[i].name, &part));
+        CHECK(dcn_split_parse(names[i].name, &part));
         CHECK_EQ(part.number, names[i].number);
         CHECK_EQ(part.count, names[i].count);
-        dcn_part_name(name, sizeof name, names[i].name, &part, 5);
+        dcn_split_name(name, sizeof name, names[i].name, &part, 5);
         CHECK_TEXT(name, names[i].fifth);
-        dcn_part_name(name, sizeof name, names[i].name, &part, part.number);
+        dcn_split_name(name, sizeof name, names[i].name, &part, part.number);
         CHECK_TEXT(name, names[i].name);
     }
 }
 
-TEST(part__is_no_other_name)
+TEST(split__is_no_other_name)
 {
     static const char *const names[] = {
         "",
@@ -50,8 +50,8 @@ TEST(part__is_no_other_name)
         "m- 1-of-2",
         "m-1-of--2",
     };
-    dcn_part part;
+    dcn_split part;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        CHECK(!dcn_part_parse(names[i], &part));
+        CHECK(!dcn_split_parse(names[i], &part));
 }
