@@ -7,7 +7,7 @@
 #define WRITES (CLI_CONVERT | CLI_PLAN)
 #define ALL (READS | CLI_FORMATS)
 
-enum kind { SWITCH, TEXT, ALLOW };
+enum kind { SWITCH, TEXT, ALLOW, SIZE, LAYOUT };
 
 static const struct flag {
     const char *name;
@@ -26,6 +26,9 @@ static const struct flag {
     {"deep", 0, SWITCH, CLI_VERIFY, offsetof(cli_args, deep), NULL,
      "read all values too: NaN, infinity, runs of zeros"},
     {"check", 'c', TEXT, CLI_DIGEST, offsetof(cli_args, check), "FILE", "compare with what digest printed into FILE"},
+    {"layout", 0, LAYOUT, WRITES, offsetof(cli_args, layout), "LAYOUT",
+     "where data lies: canonical, aligned, congruent"},
+    {"align", 0, SIZE, WRITES, offsetof(cli_args, align), "SIZE", "aligned to multiples of this (4096)"},
     {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss"},
     {"lenient", 0, SWITCH, READS, offsetof(cli_args, lenient), NULL, "accept what the format's own reader accepts"},
     {"json", 0, SWITCH, ALL, offsetof(cli_args, json), NULL, "print one JSON document and nothing else"},
@@ -133,6 +136,47 @@ static decant_status set_allow(unsigned *allow, const char *list, char *hint, de
     }
 }
 
+/* "5GB" and "5G" are 5 * 10^9, "5GiB" is 5 * 2^30; without a unit they are bytes. */
+static decant_status set_size(uint64_t *size, const char *typed, const char *text, char *hint, decant_error *err)
+{
+    static const char units[] = "kMGTPE";
+    uint64_t value = 0, factor = 1;
+    const char *at = text, *unit;
+
+    for (; *at >= '0' && *at <= '9' && value <= (UINT64_MAX - 9) / 10; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    unit = *at ? strchr(units, *at == 'K' ? 'k' : *at) : NULL;
+    if (unit) {
+        bool binary = at[1] == 'i';
+
+        for (const char *u = units; u <= unit; u++)
+            factor *= binary ? 1024 : 1000;
+        at += binary ? 2 : 1;
+    }
+    if (*at == 'B')
+        at++;
+    if (at == text || *at || value == 0 || value > UINT64_MAX / factor) {
+        snprintf(hint, 256, "write it as 4096, 5GB or 5GiB");
+        return decant_error_set(err, DECANT_BAD_CALL, "%s: '%.64s' is no size", typed, text);
+    }
+    *size = value * factor;
+    return DECANT_OK;
+}
+
+static decant_status set_layout(decant_layout *layout, const char *typed, const char *name, char *hint,
+                                decant_error *err)
+{
+    static const char *const names[] = {"canonical", "aligned", "congruent"};
+
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *layout = (decant_layout)i;
+            return DECANT_OK;
+        }
+    snprintf(hint, 256, "the layouts are: canonical, aligned, congruent");
+    return decant_error_set(err, DECANT_BAD_CALL, "%s: there is no layout '%.64s'", typed, name);
+}
+
 /* Sets what a flag stands for. `value` is NULL for a switch; `typed` is how the flag was written. */
 static decant_status set(cli_args *args, const struct flag *flag, const char *typed, const char *value, char *hint,
                          decant_error *err)
@@ -150,6 +194,10 @@ static decant_status set(cli_args *args, const struct flag *flag, const char *ty
         }
         *(const char **)(void *)field = value;
         return DECANT_OK;
+    case SIZE:
+        return set_size((uint64_t *)(void *)field, typed, value, hint, err);
+    case LAYOUT:
+        return set_layout((decant_layout *)(void *)field, typed, value, hint, err);
     case ALLOW:
         break;
     }

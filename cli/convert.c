@@ -128,7 +128,7 @@ static void show_outputs(FILE *out, const char *margin, const decant_report *rep
 static void show_plan(const cli *c, const decant_report *report)
 {
     const char *path, *route, *reason, *text, *program, *why_not;
-    char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
+    char number[CLI_NUMBER], other[CLI_NUMBER], line[192];
     uint64_t bytes;
 
     fputs("from      ", stdout);
@@ -141,8 +141,19 @@ static void show_plan(const cli *c, const decant_report *report)
     show_outputs(stdout, "          ", report);
 
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
-        snprintf(line, sizeof line, "%s, kept afterwards (%s)", strcmp(route, "copy") == 0 ? "copied" : route, reason);
+        uint64_t shared = decant_report_shared(report, i);
+
+        if (shared)
+            snprintf(line, sizeof line, "%s of %s share blocks, kept afterwards (expected%s%s)",
+                     cli_size(number, shared), cli_size(other, bytes), *reason ? ": " : "", reason);
+        else
+            snprintf(line, sizeof line, "copied, kept afterwards (%s)", reason);
         put_row(i ? "" : "inputs", line);
+    }
+    if (strcmp(decant_report_layout(report), "canonical") != 0) {
+        snprintf(line, sizeof line, "%s, %s of gaps", decant_report_layout(report),
+                 cli_size(number, decant_report_padding(report)));
+        put_row("layout", line);
     }
     snprintf(line, sizeof line, decant_report_free(report) ? "%s needed, %s free" : "%s needed",
              cli_size(number, decant_report_room(report)), cli_size(other, decant_report_free(report)));
@@ -186,9 +197,11 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
         return;
     show_outputs(stderr, "  wrote    ", report);
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
-        fprintf(stderr, "  %-8s %s bytes of ", route, cli_thousands(number, bytes));
+        uint64_t shared = decant_report_shared(report, i);
+
+        fprintf(stderr, "  %-8s %s bytes of ", route, cli_thousands(number, shared ? shared : bytes));
         cli_put_text(stderr, path, strlen(path), SIZE_MAX);
-        fprintf(stderr, " (%s)\n", reason);
+        fprintf(stderr, *reason ? " (%s)\n" : "%s\n", reason);
     }
     fputs("  opens in ", stderr);
     for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
@@ -245,6 +258,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
         cli_json_open(j, NULL, '{');
         cli_json_text(j, "file", path);
         cli_json_bytes(j, "bytes", bytes);
+        cli_json_bytes(j, "shared", decant_report_shared(report, i));
         cli_json_text(j, "route", route);
         cli_json_text(j, "reason", reason);
         cli_json_close(j, '}');
@@ -255,6 +269,8 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_text(j, "format", decant_report_format(report));
     cli_json_bytes(j, "size", decant_report_size(report));
     cli_json_bytes(j, "data", decant_report_data(report));
+    cli_json_text(j, "layout", decant_report_layout(report));
+    cli_json_bytes(j, "padding", decant_report_padding(report));
     cli_json_count(j, "tensor_count", decant_report_tensors(report));
     cli_json_bool(j, "published", decant_report_published(report));
     cli_json_bool(j, "durable", decant_report_durable(report));
@@ -285,6 +301,8 @@ static int save(cli *c, const decant_model *model, const char *format, bool plan
     options.format = format;
     options.allow = c->args.allow;
     options.replace = c->args.force;
+    options.layout = c->args.align ? DECANT_LAYOUT_ALIGNED : c->args.layout;
+    options.align = c->args.align;
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
 

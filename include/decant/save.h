@@ -24,6 +24,13 @@ typedef struct decant_report decant_report;
  */
 typedef int (*decant_progress)(void *ctx, uint64_t done, uint64_t total);
 
+/** Where the data of tensors lies in the output. Depends on the model and the options alone, never on the file system. */
+typedef enum decant_layout {
+    DECANT_LAYOUT_CANONICAL = 0, /* byte for byte what the format's reference writer would write */
+    DECANT_LAYOUT_ALIGNED,  /* at multiples of `align` in the file, for mapping; safetensors: the first tensor only */
+    DECANT_LAYOUT_CONGRUENT /* as in its file, modulo 4096, so that blocks can be shared with it */
+} decant_layout;
+
 /** Options of plan and save. NULL or all zero: the defaults. */
 typedef struct decant_save_options {
     size_t          size;             /* of this struct: DECANT_SAVE_OPTIONS_INIT */
@@ -33,11 +40,13 @@ typedef struct decant_save_options {
     int             append_extension; /* as burn-pack does: a path without an extension gets the format's own */
     decant_progress progress;
     void           *progress_ctx;
+    decant_layout   layout;
+    uint64_t        align; /* of DECANT_LAYOUT_ALIGNED, bytes: a power of two from 256 to 1 GiB; 0: 4096 */
 } decant_save_options;
 
-#define DECANT_SAVE_OPTIONS_INIT                      \
-    {                                                 \
-        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0 \
+#define DECANT_SAVE_OPTIONS_INIT                                                  \
+    {                                                                             \
+        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0 \
     }
 
 /**
@@ -126,6 +135,9 @@ DECANT_API int decant_report_output(const decant_report *report, size_t index, c
                                     int *published, int *durable);
 /** Earlier saves to these outputs that were interrupted half way, and are undone first. Mostly 0. */
 DECANT_API size_t decant_report_undone(const decant_report *report);
+/** How the data lies: "canonical", "aligned", "congruent", and why not as asked where that could not be. */
+DECANT_API const char *decant_report_layout(const decant_report *report);
+DECANT_API uint64_t    decant_report_padding(const decant_report *report); /* bytes of gaps in it */
 /** What is lost ("3 param ids"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
 /** What the output gets that the model does not have ("metadata format = pt"), index from 0. NULL past the last. */
@@ -138,10 +150,15 @@ DECANT_API const char *decant_report_replaces(const decant_report *report, size_
 /** Who can open the output, as decant_model_reader(); 0 past the last. */
 DECANT_API int decant_report_reader(const decant_report *report, size_t index, const char **program,
                                     const char **why_not);
-/** Per source: path, bytes read from it, route ("copy") and why nothing better; 0 past the last. */
-DECANT_API int  decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
-                                     const char **route, const char **reason);
-DECANT_API void decant_report_close(decant_report **report);
+/**
+ * Per source: path, bytes of it in the output, route ("clone": blocks are shared with it; "copy") and why nothing better, ""
+ * where nothing is. A plan judges by the kind of file system what can be shared, a save tells what was. 0 past the last.
+ */
+DECANT_API int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
+                                    const char **route, const char **reason);
+/** Bytes of a source in blocks that are shared, or can be. */
+DECANT_API uint64_t decant_report_shared(const decant_report *report, size_t index);
+DECANT_API void     decant_report_close(decant_report **report);
 
 #ifdef __cplusplus
 }

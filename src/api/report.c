@@ -7,8 +7,8 @@
 
 typedef struct line {
     const char *path;
-    uint64_t bytes;
-    const char *kind, *reason;
+    uint64_t bytes, shared;
+    const char *reason;
 } line;
 
 typedef struct target {
@@ -19,8 +19,8 @@ typedef struct target {
 
 struct decant_report {
     dcn_arena memory; /* texts, lines and targets */
-    const char *path, *format;
-    uint64_t size, data, staging, room, free;
+    const char *path, *format, *layout;
+    uint64_t size, data, padding, staging, room, free;
     size_t tensors, undone;
     bool published, durable;
     dcn_loss losses[DCN_LOSSES];
@@ -40,9 +40,13 @@ static void count_plans(decant_report *r, const dcn_plans *plans)
     for (size_t i = 0; i < plans->count; i++) {
         r->size += plans->items[i].total;
         r->data += plans->items[i].data;
-        for (size_t k = 0; k < plans->items[i].count; k++)
+        r->padding += plans->items[i].total;
+        for (size_t k = 0; k < plans->items[i].count; k++) {
             r->tensors += !plans->items[i].pieces[k].literal;
+            r->padding -= dcn_plan_piece_len(&plans->items[i], k);
+        }
     }
+    r->layout = plans->layout;
     memcpy(r->losses, plans->losses, sizeof r->losses);
     r->loss_count = plans->loss_count;
     memcpy(r->gains, plans->gains, sizeof r->gains);
@@ -80,7 +84,7 @@ static bool copy_routes(decant_report *r, const dcn_routes *routes)
         const dcn_route *from = &routes->items[r->line_count];
         line *to = &r->lines[r->line_count];
 
-        *to = (line){copy_text(r, dcn_source_path(from->source)), from->bytes, from->kind, from->reason};
+        *to = (line){copy_text(r, dcn_source_path(from->source)), from->bytes, from->shared, from->reason};
         if (!to->path)
             return false;
     }
@@ -109,8 +113,12 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     return DECANT_OK;
 }
 
-void dcn_report_outcome(decant_report *report, dcn_output *const *outputs)
+void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes)
 {
+    for (size_t i = 0; i < report->line_count; i++) {
+        report->lines[i].shared = routes->items[i].shared;
+        report->lines[i].reason = routes->items[i].reason;
+    }
     report->published = report->durable = true;
     for (size_t i = 0; i < report->target_count; i++) {
         const dcn_output *o = outputs[i];
@@ -175,6 +183,16 @@ size_t decant_report_undone(const decant_report *report)
     return report->undone;
 }
 
+const char *decant_report_layout(const decant_report *report)
+{
+    return report->layout;
+}
+
+uint64_t decant_report_padding(const decant_report *report)
+{
+    return report->padding;
+}
+
 const char *decant_report_loss(const decant_report *report, size_t index)
 {
     return index < report->loss_count ? report->losses[index].text : NULL;
@@ -218,9 +236,14 @@ int decant_report_source(const decant_report *report, size_t index, const char *
         return 0;
     *path = l->path;
     *bytes = l->bytes;
-    *route = l->kind;
+    *route = l->shared ? "clone" : "copy";
     *reason = l->reason;
     return 1;
+}
+
+uint64_t decant_report_shared(const decant_report *report, size_t index)
+{
+    return index < report->line_count ? report->lines[index].shared : 0;
 }
 
 void decant_report_close(decant_report **report)

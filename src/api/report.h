@@ -11,6 +11,6 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
                                 decant_error *err);
 
 /* What came of it: one output a plan. */
-void dcn_report_outcome(decant_report *report, dcn_output *const *outputs);
+void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes);
 
 #endif

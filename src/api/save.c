@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "base/text.h"
 #include "format/format.h"
 #include "pour/recover.h"
+
+enum { DEFAULT_ALIGN = 4096, LEAST_ALIGN = 256, MOST_ALIGN = 1 << 30 };
 
 /* A save under way. */
 typedef struct saving {
@@ -103,16 +106,38 @@ static decant_status choose_path(saving *s, decant_error *err)
     return rc;
 }
 
+static decant_status check_layout(const decant_save_options *options, decant_error *err)
+{
+    uint64_t align = options->align;
+
+    if ((unsigned)options->layout > DECANT_LAYOUT_CONGRUENT)
+        return decant_error_set(err, DECANT_BAD_CALL, "layout %d is none of decant_layout", (int)options->layout);
+    if (!align)
+        return DECANT_OK;
+    if (options->layout != DECANT_LAYOUT_ALIGNED)
+        return decant_error_set(err, DECANT_BAD_CALL, "an alignment without the aligned layout");
+    if (align < LEAST_ALIGN || align > MOST_ALIGN || align & (align - 1)) {
+        decant_error_set(err, DECANT_BAD_CALL, "no alignment");
+        dcn_error_found(err, "%" PRIu64 " bytes", align);
+        dcn_error_expected(err, "a power of two from %d to %d", LEAST_ALIGN, MOST_ALIGN);
+        return DECANT_BAD_CALL;
+    }
+    return DECANT_OK;
+}
+
 static decant_status emit(saving *s, decant_error *err)
 {
     const char *from = s->model->format;
     dcn_layout how = {
         .allow = s->options.allow,
+        .layout = s->options.layout,
+        .align = s->options.align ? s->options.align : DEFAULT_ALIGN,
         .loaders_format = from && strcmp(from, s->format->name) != 0 && !s->model->no_format,
     };
     decant_status rc;
 
-    if ((rc = dcn_plan_check_model(s->model, err)) || (rc = s->format->emit(s->model, &how, &s->plans, err)))
+    if ((rc = check_layout(&s->options, err)) || (rc = dcn_plan_check_model(s->model, err)) ||
+        (rc = s->format->emit(s->model, &how, &s->plans, err)))
         return rc;
     return dcn_plans_check_losses(&s->plans, s->format->name, s->options.allow, err);
 }
@@ -254,7 +279,7 @@ static decant_status plan(saving *s, bool plan_only, decant_error *err)
 
     if ((rc = choose_format(s, err)) || (is_file(s) && (rc = choose_path(s, err))) || (rc = emit(s, err)) ||
         (rc = check_count(s, err)) || (is_file(s) && (rc = open_folder(s, err))) || (rc = land(s, err)) ||
-        (rc = dcn_routes_collect(&s->plans, &s->routes, err)) || (rc = list_sources(s, err)) ||
+        (rc = dcn_routes_collect(&s->plans, s->env->cut.share, &s->routes, err)) || (rc = list_sources(s, err)) ||
         (rc = dcn_sources_check(s->sources, s->routes.count, err)))
         return rc;
     return is_file(s) ? check_place(s, plan_only, err) : DECANT_OK;
@@ -305,6 +330,7 @@ static decant_status pour(saving *s, decant_error *err)
         .plans = &s->plans,
         .sources = s->sources,
         .source_count = s->routes.count,
+        .routes = &s->routes,
         .cut = s->env->cut,
         .progress = s->options.progress,
         .progress_ctx = s->options.progress_ctx,
@@ -358,7 +384,7 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
         rc = pour(&s, &failure);
 done:
     if (made && s.outputs)
-        dcn_report_outcome(made, s.outputs);
+        dcn_report_outcome(made, s.outputs, &s.routes);
     if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE)) {
         *report = made;
         made = NULL;

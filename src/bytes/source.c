@@ -265,3 +265,11 @@ decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn
         return decant_error_set(err, DECANT_UNSUPPORTED, "only a file's own bytes can be copied");
     return dcn_file_copy(to, to_at, source->file, at, len, err);
 }
+
+decant_status dcn_source_clone(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
+                               decant_error *err)
+{
+    if (!source->file || dcn_outside(at, len, source->size))
+        return decant_error_set(err, DECANT_UNSUPPORTED, "only a file's own blocks can be shared");
+    return dcn_file_clone(to, to_at, source->file, at, len, err);
+}

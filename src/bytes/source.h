@@ -45,6 +45,10 @@ decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t coun
 decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
                               decant_error *err);
 
+/* Shares whole blocks with a file. @return DECANT_UNSUPPORTED: nothing was done; or a failure of the target's */
+decant_status dcn_source_clone(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
+                               decant_error *err);
+
 /* Bytes, as of opening. */
 uint64_t dcn_source_size(const dcn_source *source);
 

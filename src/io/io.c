@@ -351,6 +351,19 @@ decant_status dcn_file_forget(dcn_file *f, decant_error *err)
     return at_path(f->path, rc, err);
 }
 
+decant_status dcn_file_clone(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
+                             decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_CLONE, .name = f->name, .at = at, .len = len};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call,
+                   f->ops->clone && f->ops == from->ops ? f->ops->clone(f, at, from, from_at, len, err)
+                                                        : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
 void dcn_file_close(dcn_file **f)
 {
     if (f && *f) {

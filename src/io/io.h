@@ -51,6 +51,7 @@ typedef struct dcn_space {
     uint64_t free;  /* bytes that this user may still write */
     uint64_t block; /* bytes */
     uint64_t limit; /* of a file's size, for this process; UINT64_MAX: none */
+    bool shares;    /* files on it can share blocks, as far as its kind tells */
 } dcn_space;
 
 /* Flags of dcn_dir_open(). */
@@ -91,6 +92,7 @@ typedef enum dcn_verb {
     DCN_DO_COPY,
     DCN_DO_WHO,
     DCN_DO_FORGET,
+    DCN_DO_CLONE,
     DCN_VERB_COUNT
 } dcn_verb;
 
@@ -147,7 +149,7 @@ struct dcn_dir {
 };
 
 /*
- * An open file. (clone, punch, extents, alone and note join this table with the routes that need them.)
+ * An open file. (punch, extents, alone and note join this table with the routes that need them.)
  */
 typedef struct dcn_file_ops {
     decant_status (*read)(dcn_file *f, const dcn_range *r, size_t count, decant_error *err); /* all, in any order */
@@ -167,6 +169,8 @@ typedef struct dcn_file_ops {
     decant_status (*copy)(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len, decant_error *err);
     /* what is read next comes from the medium: what is there of a write that a sync has lost, not what the cache shows */
     decant_status (*forget)(dcn_file *f, decant_error *err);
+    /* whole blocks of `from`, shared from now on until one of the two files changes them. UNSUPPORTED: nothing was done */
+    decant_status (*clone)(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len, decant_error *err);
 } dcn_file_ops;
 
 struct dcn_file {
@@ -224,6 +228,8 @@ decant_status dcn_file_resemble(dcn_file *f, dcn_file *old, decant_error *err);
 decant_status dcn_file_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
                             decant_error *err);
 decant_status dcn_file_forget(dcn_file *f, decant_error *err);
+decant_status dcn_file_clone(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
+                             decant_error *err);
 void dcn_file_close(dcn_file **f);
 
 /* "folder/name" for messages, or the name alone in ".". @return [owned] free with dcn_free; NULL without memory */

@@ -28,7 +28,9 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -104,6 +106,7 @@ static const struct {
     [DCN_DO_RESEMBLE] = {"cannot be made like the old file", {0}},
     [DCN_DO_COPY] = {"cannot write", {0}},
     [DCN_DO_FORGET] = {"cannot drop what is cached of it", {ENOSYS, EOPNOTSUPP, EINVAL, ESPIPE}},
+    [DCN_DO_CLONE] = {"cannot write", {0}},
 };
 
 static decant_status status_of(dcn_verb verb, int code)
@@ -556,6 +559,26 @@ static decant_status posix_forget(dcn_file *f, decant_error *err)
     return errno ? failed(DCN_DO_FORGET, err) : DECANT_OK;
 }
 
+static decant_status posix_clone(dcn_file *file, uint64_t at, dcn_file *source, uint64_t source_at, uint64_t len,
+                                 decant_error *err)
+{
+#if defined(__linux__)
+    struct file_clone_range range = {file_of(source)->fd, source_at, len, at};
+    int result;
+
+    do
+        result = ioctl(file_of(file)->fd, FICLONERANGE, &range);
+    while (result && errno == EINTR);
+    if (result == 0)
+        return DECANT_OK;
+    if (status_of(DCN_DO_CLONE, errno) == DECANT_NO_SPACE)
+        return failed(DCN_DO_CLONE, err);
+#else
+    (void)file, (void)at, (void)source, (void)source_at, (void)len;
+#endif
+    return decant_error_set(err, DECANT_UNSUPPORTED, "the system does not share blocks between these files");
+}
+
 #if defined(__linux__)
 static const char acl[] = "system.posix_acl_access";
 
@@ -655,6 +678,7 @@ static const dcn_file_ops file_ops = {
     .resemble = posix_resemble,
     .copy = posix_copy,
     .forget = posix_forget,
+    .clone = posix_clone,
 };
 
 /* Takes over `fd` and `path`, also on failure. */
@@ -793,6 +817,25 @@ static decant_status posix_sync_dir(dcn_dir *d, decant_error *err)
     return outcome(DCN_DO_SYNC_DIR, result, err);
 }
 
+/* Whether files of this system can share blocks: by its kind, since asking takes two files. XFS can be made without. */
+static bool can_share(int fd)
+{
+#if defined(__linux__)
+    static const unsigned kinds[] = {BTRFS_SUPER_MAGIC, XFS_SUPER_MAGIC, 0xca451a4e /* bcachefs */,
+                                     0x7461636f /* OCFS2 */};
+    struct statfs system;
+
+    if (fstatfs(fd, &system))
+        return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if ((unsigned)system.f_type == kinds[i])
+            return true;
+#else
+    (void)fd;
+#endif
+    return false;
+}
+
 static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
 {
     struct statvfs v;
@@ -807,6 +850,7 @@ static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
     *out = (dcn_space){
         .block = v.f_frsize ? v.f_frsize : v.f_bsize,
         .limit = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,
+        .shares = can_share(dir_of(d)->fd),
     };
     /* memory without a bound, and what a network or a program serves without knowing, count no blocks at all */
     if (v.f_blocks == 0 || dcn_ckd_mul(&out->free, v.f_bavail, out->block))

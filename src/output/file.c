@@ -48,9 +48,10 @@ decant_status dcn_output_exists(decant_error *err)
     return rc;
 }
 
-static decant_status reserve(file_output *f, const dcn_plan *plan, decant_error *err)
+/* Where the system cannot, the room is taken as it is written to. */
+static decant_status reserve(dcn_output *o, uint64_t at, uint64_t len, decant_error *err)
 {
-    decant_status rc = plan->total ? dcn_file_reserve(f->file, 0, plan->total, err) : DECANT_OK;
+    decant_status rc = dcn_file_reserve(((file_output *)o)->file, at, len, err);
 
     return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
 }
@@ -259,9 +260,9 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
             break;
         drop_part(f);
     }
-    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)) || (rc = set_size(f, plan, err)))
+    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)))
         return rc;
-    return reserve(f, plan, err);
+    return set_size(f, plan, err);
 }
 
 /* Opened by its name, which is kept whatever it leads to. */
@@ -309,7 +310,7 @@ static decant_status begin_in_place(dcn_output *o, const dcn_plan *plan, decant_
     /* Memory and room first, while the old file is whole: a reserve that fails may have lengthened it. */
     if ((rc = hold(f, plan, err)))
         return rc;
-    if ((rc = reserve(f, plan, err))) {
+    if (plan->total && (rc = reserve(o, 0, plan->total, err))) {
         dcn_file_resize(f->file, f->out.facts.size, NULL);
         return rc;
     }
@@ -346,6 +347,15 @@ static decant_status copy_file(dcn_output *o, uint64_t at, dcn_source *from, uin
 
     assert(at >= f->held_len); /* keeps (4) */
     return dcn_source_copy(from, from_at, len, f->file, at, err);
+}
+
+static decant_status clone_file(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                                decant_error *err)
+{
+    file_output *f = (file_output *)o;
+
+    assert(at >= f->held_len); /* keeps (4) */
+    return dcn_source_clone(from, from_at, len, f->file, at, err);
 }
 
 static decant_status write_held(file_output *f, decant_error *err)
@@ -471,6 +481,8 @@ static const dcn_output_ops file_ops = {
     .kind = "file",
     .begin = begin,
     .write = write_file,
+    .clone = clone_file,
+    .reserve = reserve,
     .copy = copy_file,
     .seal = seal,
     .rejoin = rejoin,

@@ -42,6 +42,19 @@ decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint
     return blame(o, o->ops->copy(o, at, from, from_at, len, err), err);
 }
 
+decant_status dcn_output_clone(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                               decant_error *err)
+{
+    assert(o->phase == DCN_BEGUN && o->ops->clone);
+    return blame(o, o->ops->clone(o, at, from, from_at, len, err), err);
+}
+
+decant_status dcn_output_reserve(dcn_output *o, uint64_t at, uint64_t len, decant_error *err)
+{
+    assert(o->phase == DCN_BEGUN);
+    return o->ops->reserve && len ? blame(o, o->ops->reserve(o, at, len, err), err) : DECANT_OK;
+}
+
 decant_status dcn_output_seal(dcn_output *o, decant_error *err)
 {
     assert(o->phase == DCN_BEGUN);

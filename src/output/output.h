@@ -19,7 +19,12 @@ enum {
 typedef struct dcn_output_ops {
     const char *kind;
     unsigned can;
-    decant_status (*begin)(dcn_output *o, const dcn_plan *plan, decant_error *err); /* optional: sized, room reserved */
+    decant_status (*begin)(dcn_output *o, const dcn_plan *plan, decant_error *err); /* optional: sized */
+    /* optional: whole blocks of a source, shared with it; before anything is written. DECANT_UNSUPPORTED: nothing was done */
+    decant_status (*clone)(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                           decant_error *err);
+    decant_status (*reserve)(dcn_output *o, uint64_t at, uint64_t len,
+                             decant_error *err); /* optional: room for a range */
     /* what can lend has no write: memory that is [at, at + len) of the output, to be filled */
     void *(*lend)(dcn_output *o, uint64_t at, size_t len);
     decant_status (*write)(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
@@ -60,6 +65,9 @@ void *dcn_output_lend(dcn_output *o, uint64_t at, size_t len);
 decant_status dcn_output_write(dcn_output *o, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
 decant_status dcn_output_copy(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
                               decant_error *err);
+decant_status dcn_output_clone(dcn_output *o, uint64_t at, dcn_source *from, uint64_t from_at, uint64_t len,
+                               decant_error *err);
+decant_status dcn_output_reserve(dcn_output *o, uint64_t at, uint64_t len, decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
 decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);

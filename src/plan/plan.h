@@ -5,6 +5,8 @@
 #ifndef DCN_PLAN_H
 #define DCN_PLAN_H
 
+#include <decant/save.h>
+
 #include "base/buf.h"
 #include "base/chunk.h"
 #include "model/model.h"
@@ -45,12 +47,15 @@ typedef struct dcn_plans {
     size_t loss_count;
     const char *gains[DCN_GAINS]; /* what the output has and the model does not; literals */
     size_t gain_count;
+    const char *layout;  /* how data lies, and why not as asked where that could not be; a literal */
     dcn_openers openers; /* of each output */
 } dcn_plans;
 
 /* How a format lays its output out. */
 typedef struct dcn_layout {
-    unsigned allow;      /* DECANT_ALLOW_* */
+    unsigned allow; /* DECANT_ALLOW_* */
+    decant_layout layout;
+    uint64_t align;      /* of DECANT_LAYOUT_ALIGNED */
     bool loaders_format; /* safetensors: a file made from another format says format = pt, as its loaders want */
 } dcn_layout;
 

@@ -8,7 +8,7 @@
 #include "pour/intent.h"
 #include "pour/steps.h"
 
-const dcn_cut dcn_cut_default = {.slot = 1 << 20, .slots = 4, .direct = 256 << 10};
+const dcn_cut dcn_cut_default = {.slot = 1 << 20, .slots = 4, .direct = 256 << 10, .share = 64 << 10};
 
 enum {
     LANE = 0,     /* of all writes: in the order of the output */
@@ -43,6 +43,7 @@ typedef struct pouring {
     dcn_output *out;
     uint64_t at, base, end; /* in the output; base == end: no slot is open */
     uint8_t *dst;           /* of the open slot */
+    size_t route;           /* the last one found */
     const dcn_source *read; /* the system does not copy from this one: it is not asked again, and slots stay whole */
     slot *slots;
     unsigned current;
@@ -332,18 +333,53 @@ static decant_status copy_direct(pouring *p, dcn_source *from, uint64_t at, uint
  * Bytes of a file. The first slot goes through memory: what is held back is in it, and whether the system copies to a file
  * shows when that is written to.
  */
-static decant_status put_run(pouring *p, const dcn_step *run, decant_error *err)
+static decant_status put_file(pouring *p, dcn_source *from, uint64_t at, uint64_t len, decant_error *err)
 {
     uint64_t first = p->plan->held > p->job->cut.slot ? p->plan->held : p->job->cut.slot, done = 0;
     decant_status rc;
 
-    if (run->len >= p->job->cut.direct && p->out->ops->copy && run->source != p->read) {
-        done = p->at < first ? dcn_min(run->len, first - p->at) : 0;
-        if ((rc = want(p, run->source, run->from, done, err)) ||
-            (done < run->len && (rc = copy_direct(p, run->source, run->from + done, run->len - done, &done, err))))
+    if (len >= p->job->cut.direct && p->out->ops->copy && from != p->read) {
+        done = p->at < first ? dcn_min(len, first - p->at) : 0;
+        if ((rc = want(p, from, at, done, err)) ||
+            (done < len && (rc = copy_direct(p, from, at + done, len - done, &done, err))))
             return rc;
     }
-    return want(p, run->source, run->from + done, run->len - done, err);
+    return want(p, from, at + done, len - done, err);
+}
+
+/* Steps over what is in place already. */
+static decant_status pass(pouring *p, uint64_t len, decant_error *err)
+{
+    decant_status rc = flush(p, err);
+
+    if (rc)
+        return rc;
+    p->base = p->end = p->at += len;
+    return progress(p, len, err);
+}
+
+/* The route of a step whose blocks are shared, and those blocks; NULL: none are. */
+static dcn_route *find_clone(pouring *p, const dcn_step *step, uint64_t *at, uint64_t *len)
+{
+    dcn_route *route = NULL;
+
+    if (step->kind == DCN_STEP_RUN && p->job->routes && p->out->ops->clone)
+        route = dcn_routes_find(p->job->routes, step->source, &p->route);
+    *len = route && route->clones ? dcn_step_blocks(step, p->plan->held, p->job->cut.share, at) : 0;
+    return *len ? route : NULL;
+}
+
+static decant_status put_run(pouring *p, const dcn_step *run, decant_error *err)
+{
+    uint64_t at, len, before;
+    decant_status rc;
+
+    if (!find_clone(p, run, &at, &len))
+        return put_file(p, run->source, run->from, run->len, err);
+    before = at - run->at;
+    if ((rc = put_file(p, run->source, run->from, before, err)) || (rc = pass(p, len, err)))
+        return rc;
+    return put_file(p, run->source, run->from + before + len, run->len - before - len, err);
 }
 
 static decant_side side_of(dcn_backing *b)
@@ -517,6 +553,58 @@ static decant_status copy(pouring *p, decant_error *err)
     return put(p, NULL, p->plan->total - p->at, err);
 }
 
+/*
+ * Shares the blocks that can be. A source of which some cannot is copied as a whole: over what is shared already, which
+ * costs time and changes nothing.
+ */
+static decant_status place(pouring *p, decant_error *err)
+{
+    dcn_steps steps = dcn_steps_of(p->plan);
+    dcn_step step;
+    uint64_t at, len;
+
+    while (dcn_steps_next(&steps, &step)) {
+        dcn_route *route = find_clone(p, &step, &at, &len);
+        decant_status rc;
+
+        if (!route)
+            continue;
+        rc = dcn_output_clone(p->out, at, step.source, step.from + (at - step.at), len, err);
+        if (rc == DECANT_UNSUPPORTED)
+            dcn_route_copy(route);
+        else if (rc)
+            return rc;
+    }
+    return DECANT_OK;
+}
+
+/* Room for all that is not shared; for little between shared blocks it is not worth a call. */
+static decant_status reserve(pouring *p, decant_error *err)
+{
+    dcn_steps steps = dcn_steps_of(p->plan);
+    uint64_t from = 0, at, len;
+    dcn_step step;
+    decant_status rc;
+
+    while (dcn_steps_next(&steps, &step)) {
+        if (!find_clone(p, &step, &at, &len))
+            continue;
+        if (at - from >= p->job->cut.slot && (rc = dcn_output_reserve(p->out, from, at - from, err)))
+            return rc;
+        from = at + len;
+    }
+    if (from && p->plan->total - from < p->job->cut.slot)
+        return DECANT_OK;
+    return dcn_output_reserve(p->out, from, p->plan->total - from, err);
+}
+
+static void turn_to(pouring *p, size_t i)
+{
+    p->plan = &p->job->plans->items[i];
+    p->out = p->job->outputs[i];
+    p->at = p->base = p->end = 0;
+}
+
 /* Whether to stop is asked once more after the sync, which may be the longest wait: until it has its name a file can go. */
 static decant_status last_chance(pouring *p, decant_error *err)
 {
@@ -527,13 +615,10 @@ static decant_status last_chance(pouring *p, decant_error *err)
 }
 
 /* One plan, all of it written. Of several failures that of the earliest bytes counts: writes, then reads not yet done. */
-static decant_status pour_one(pouring *p, const dcn_plan *plan, dcn_output *out, decant_error *err)
+static decant_status pour_one(pouring *p, decant_error *err)
 {
     decant_status rc, earlier;
 
-    p->plan = plan;
-    p->out = out;
-    p->at = p->base = p->end = 0;
     if ((rc = copy(p, err)) == DECANT_OK)
         rc = flush(p, err);
     if ((earlier = dcn_crew_wait(p->job->crew, LANE, 0, err)) || (earlier = fetch(p, err)))
@@ -661,9 +746,16 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_begin(job->outputs[i], &job->plans->items[i], err)))
             goto done;
-    for (size_t i = 0; i < count; i++)
-        if ((rc = pour_one(&p, &job->plans->items[i], job->outputs[i], err)))
+    for (size_t i = 0; i < count; i++) {
+        turn_to(&p, i);
+        if ((rc = place(&p, err)) || (rc = reserve(&p, err)))
             goto done;
+    }
+    for (size_t i = 0; i < count; i++) {
+        turn_to(&p, i);
+        if ((rc = pour_one(&p, err)))
+            goto done;
+    }
     /* what was read while somebody wrote may be half old and half new */
     if ((rc = dcn_sources_check(job->sources, job->source_count, err)))
         goto done;

@@ -1,7 +1,8 @@
 /*
  * The one loop that moves bytes. It knows no format and no device.
  *
- *     begin    the journal, if there is one, says what is going to be made; outputs sized, room reserved
+ *     begin    the journal, if there is one, says what is going to be made; outputs sized
+ *     place    blocks shared with their files; then room reserved for all else
  *     copy     slot by slot, in the order of the output: literals, files, memory, providers; then no source has changed
  *     seal     held-back bytes, mode; the one sync of a plain save
  *     commit   with a journal: from here on all outputs get their names, whatever happens
@@ -22,15 +23,17 @@
 #include "output/output.h"
 #include "pour/crew.h"
 #include "pour/journal.h"
+#include "pour/route.h"
 
 /* How a job is cut. Fields, so that tests pour models of a few KiB in many slots. */
 typedef struct dcn_cut {
     size_t slot;    /* bytes of a slot, a power of two */
     unsigned slots; /* how many are staged */
     size_t direct;  /* lent memory of at least this many bytes is written without a slot */
+    size_t share;   /* as many bytes of blocks are shared with their file where they can be; copying fewer is faster */
 } dcn_cut;
 
-extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB */
+extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB, 64 KiB */
 
 /* Everything a save needs, once planned and checked. */
 typedef struct dcn_job {
@@ -40,6 +43,7 @@ typedef struct dcn_job {
     size_t source_count;
     dcn_journal
         *journal; /* [lent] created, and in the folder of the outputs, all files; NULL: a single output needs none */
+    dcn_routes *routes; /* [lent] of the sources; told what came of them. NULL: no blocks are shared */
     dcn_cut cut;
     dcn_crew *crew;           /* [lent] */
     decant_progress progress; /* may be NULL */

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/sort.h"
-#include "pour/steps.h"
+#include "output/output.h"
 
 enum {
     NAME_MOST = 255, /* bytes of a file's name */
@@ -14,14 +14,29 @@ enum {
     STICKY = 01000
 };
 
-/* The route of a source, made if there is none yet. Neighbours come from one source: the last one found is asked first. */
-static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, decant_error *err)
+dcn_route *dcn_routes_find(const dcn_routes *routes, const dcn_source *source, size_t *last)
 {
     if (*last < routes->count && routes->items[*last].source == source)
-        return DECANT_OK;
+        return &routes->items[*last];
     for (*last = 0; *last < routes->count; ++*last)
         if (routes->items[*last].source == source)
-            return DECANT_OK;
+            return &routes->items[*last];
+    return NULL;
+}
+
+void dcn_route_copy(dcn_route *route)
+{
+    route->clones = false;
+    route->shared = 0;
+    route->reason = "the system did not share its blocks";
+}
+
+/* The route of a source, made if there is none yet. */
+static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, dcn_route **out,
+                                decant_error *err)
+{
+    if ((*out = dcn_routes_find(routes, source, last)))
+        return DECANT_OK;
     if (routes->count == routes->cap) {
         size_t cap = routes->cap ? 2 * routes->cap : 4;
         dcn_route *items = dcn_realloc(routes->items, cap, sizeof *items);
@@ -31,18 +46,19 @@ static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *
         routes->items = items;
         routes->cap = cap;
     }
-    routes->items[routes->count++] =
-        (dcn_route){.source = dcn_source_ref(source), .kind = "copy", .reason = "plain save"};
+    *out = &routes->items[routes->count++];
+    **out = (dcn_route){.source = dcn_source_ref(source), .reason = "plain save"};
     return DECANT_OK;
 }
 
 /* `len` bytes of a source are used. */
 static decant_status use(dcn_routes *routes, dcn_source *source, uint64_t len, size_t *last, decant_error *err)
 {
-    decant_status rc = find_route(routes, source, last, err);
+    dcn_route *route;
+    decant_status rc = find_route(routes, source, last, &route, err);
 
     if (rc == DECANT_OK)
-        routes->items[*last].bytes += len;
+        route->bytes += len;
     return rc;
 }
 
@@ -72,7 +88,7 @@ static decant_status use_made(dcn_routes *routes, dcn_backing *leaf, uint64_t at
     return rc;
 }
 
-decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err)
+decant_status dcn_routes_collect(const dcn_plans *plans, uint64_t share, dcn_routes *out, decant_error *err)
 {
     size_t last = 0;
     decant_status rc = DECANT_OK;
@@ -82,10 +98,13 @@ decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant
         dcn_step step;
 
         while (rc == DECANT_OK && dcn_steps_next(&steps, &step)) {
-            if (step.kind == DCN_STEP_RUN)
-                rc = use(out, step.source, step.len, &last, err);
-            else if (step.kind == DCN_STEP_LEAF)
+            uint64_t at;
+
+            if (step.kind == DCN_STEP_LEAF)
                 rc = use_made(out, step.leaf, step.from, step.len, &last, err);
+            if (step.kind != DCN_STEP_RUN || (rc = use(out, step.source, step.len, &last, err)))
+                continue;
+            out->items[last].shared += dcn_step_blocks(&step, plans->items[i].held, share, &at);
         }
     }
     return rc;
@@ -150,21 +169,18 @@ static void note_replaced(dcn_routes *routes, const dcn_facts *old)
  *
  * @param old  is to be replaced; NULL: nothing is
  */
-static decant_status check_folder(dcn_dir *dir, const dcn_facts *old, bool has_journal, decant_error *err)
+static decant_status check_folder(const dcn_facts *folder, const dcn_facts *old, bool has_journal, decant_error *err)
 {
-    dcn_facts facts;
-    decant_status rc = dcn_dir_stat(dir, ".", &facts, err);
+    decant_status rc = DECANT_OK;
 
-    if (rc)
-        return rc;
-    if (!(facts.mode & 0222)) {
+    if (!(folder->mode & 0222)) {
         rc = decant_error_set(err, DECANT_DENIED, "the folder is read-only");
         dcn_error_hint(err, "allow writing to it (chmod u+w), or name another folder");
-    } else if (old && facts.mode & STICKY && !facts.ours && !old->ours) {
+    } else if (old && folder->mode & STICKY && !folder->ours && !old->ours) {
         rc =
             decant_error_set(err, DECANT_DENIED, "the file is another user's, who alone may replace it in this folder");
         dcn_error_hint(err, "choose another name or folder");
-    } else if (has_journal && facts.mode & ALL_WRITE && !(facts.mode & STICKY)) {
+    } else if (has_journal && folder->mode & ALL_WRITE && !(folder->mode & STICKY)) {
         rc =
             decant_error_set(err, DECANT_DENIED, "everybody may write to the folder, so a journal in it means nothing");
         dcn_error_hint(err, "choose another folder, or take that from the others (chmod o-w or +t)");
@@ -183,6 +199,34 @@ static decant_status check_limit(const dcn_space *space, uint64_t total, decant_
     return DECANT_NO_SPACE;
 }
 
+/* Whose blocks are expected to be shared: judged by the kind of the file system. The save finds out. */
+static uint64_t choose_routes(dcn_routes *routes, const dcn_space *space, const dcn_facts *folder)
+{
+    uint64_t shared = 0;
+
+    for (size_t i = 0; i < routes->count; i++) {
+        dcn_route *route = &routes->items[i];
+        const dcn_facts *facts = dcn_source_facts(route->source);
+
+        route->clones = false;
+        if (!space->shares)
+            route->reason = "the file system cannot share blocks";
+        else if (!facts || facts->dev != folder->dev)
+            route->reason = "not on the file system of the output";
+        else if (!route->shared)
+            route->reason = "no blocks of it line up with the output's";
+        else
+            route->clones = true;
+        if (route->clones)
+            route->reason = route->shared == route->bytes ? "" : "blocks at the ends are copied";
+        else
+            route->shared = 0;
+        shared += route->shared;
+    }
+    return shared;
+}
+
+/* `total` bytes, not counting what is shared. */
 static decant_status check_room(dcn_routes *routes, const dcn_dir *dir, const dcn_space *space, uint64_t total,
                                 decant_error *err)
 {
@@ -215,8 +259,8 @@ static decant_status blame_output(decant_status rc, decant_error *err)
     return rc;
 }
 
-static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_space *space, const dcn_landing *landing,
-                                   bool replace, bool has_journal, decant_error *err)
+static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_facts *folder, const dcn_space *space,
+                                   const dcn_landing *landing, bool replace, bool has_journal, decant_error *err)
 {
     dcn_facts old;
     bool replaces;
@@ -235,7 +279,7 @@ static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_s
         rc = DECANT_OK;
     else if (replaces && !(rc = check_name(routes, &old, replace, err)))
         note_replaced(routes, &old);
-    if (rc || (rc = check_folder(dir, replaces ? &old : NULL, has_journal, err)))
+    if (rc || (rc = check_folder(folder, replaces ? &old : NULL, has_journal, err)))
         return rc;
     return check_limit(space, landing->total, err);
 }
@@ -269,22 +313,24 @@ decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn
                                      bool replace, decant_error *err)
 {
     dcn_space space;
+    dcn_facts folder;
     uint64_t total = 0;
     decant_status rc;
 
-    if ((rc = check_names_differ(landings, count, err)) || (rc = ask_space(dir, &space, err)))
+    if ((rc = check_names_differ(landings, count, err)) || (rc = ask_space(dir, &space, err)) ||
+        (rc = dcn_dir_stat(dir, ".", &folder, err)))
         goto done;
     for (size_t i = 0; i < count; i++) {
         uint64_t size;
 
-        if ((rc = check_landing(routes, dir, &space, &landings[i], replace, count > 1, err))) {
+        if ((rc = check_landing(routes, dir, &folder, &space, &landings[i], replace, count > 1, err))) {
             dcn_error_repath(err, landings[i].path);
             goto done;
         }
         if (dcn_ckd_align(&size, landings[i].total, space.block ? space.block : 1) || dcn_ckd_add(&total, total, size))
             total = UINT64_MAX;
     }
-    rc = check_room(routes, dir, &space, total, err);
+    rc = check_room(routes, dir, &space, total - choose_routes(routes, &space, &folder), err);
 done:
     return blame_output(rc, err);
 }

@@ -1,18 +1,19 @@
 /*
  * All that is checked before the first byte: the same code for a plan and for a save; changes nothing. Then who fills each
- * range and why. (Every route is `copy` until consuming and cloning come.)
+ * range and why: blocks of a source are shared where they can be (`clone`), all else is copied.
  */
 #ifndef DCN_ROUTE_H
 #define DCN_ROUTE_H
 
-#include "pour/pour.h"
+#include "pour/steps.h"
 
 /* Per source: what is done with it and why nothing better. */
 typedef struct dcn_route {
     dcn_source *source; /* held */
     uint64_t bytes;     /* of it in the outputs, or in what is made for them */
-    const char *kind;   /* "copy" */
-    const char *reason; /* "plain save" */
+    uint64_t shared;    /* of these in blocks that can be shared; after the save, that are */
+    bool clones;        /* they are to be, or have been */
+    const char *reason; /* why not, or why not all; a literal */
 } dcn_route;
 
 enum { DCN_REPLACES = 3 }; /* a link; a file with other names; one of another owner */
@@ -27,8 +28,14 @@ typedef struct dcn_routes {
     const char *replaces[DCN_REPLACES]; /* what is special about what is replaced; literals, NULL ends */
 } dcn_routes;
 
-/* The sources of a plan, each once, with the bytes of it that are used. */
-decant_status dcn_routes_collect(const dcn_plans *plans, dcn_routes *out, decant_error *err);
+/* The route of a source. Neighbours come from one source: ask with the same `last`, 0 at first. NULL: there is none. */
+dcn_route *dcn_routes_find(const dcn_routes *routes, const dcn_source *source, size_t *last);
+
+/* The blocks of a source were to be shared, and the system does not: they are copied. */
+void dcn_route_copy(dcn_route *route);
+
+/* The sources of a plan, each once, with the bytes of it that are used, and of these what could be shared (dcn_cut). */
+decant_status dcn_routes_collect(const dcn_plans *plans, uint64_t share, dcn_routes *out, decant_error *err);
 
 /* A file output to be. */
 typedef struct dcn_landing {

@@ -64,3 +64,14 @@ bool dcn_steps_next(dcn_steps *steps, dcn_step *out)
     }
     return true;
 }
+
+uint64_t dcn_step_blocks(const dcn_step *run, uint64_t held, uint64_t least, uint64_t *at)
+{
+    enum { BLOCK = 4096 };
+    uint64_t end = run->at + run->len, begin = run->at > held ? run->at : held;
+
+    if (run->kind != DCN_STEP_RUN || (run->at - run->from) % BLOCK || dcn_ckd_align(at, begin, BLOCK))
+        return 0;
+    end -= end % BLOCK;
+    return end > *at && end - *at >= least ? end - *at : 0;
+}

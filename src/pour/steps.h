@@ -38,4 +38,14 @@ dcn_steps dcn_steps_of(const dcn_plan *plan);
 /* The next step; false past the last. */
 bool dcn_steps_next(dcn_steps *steps, dcn_step *out);
 
+/*
+ * Whole blocks of a run that it can share with its file, which takes that both offsets agree modulo the length of a block.
+ *
+ * @param held   bytes at the front of the output that are written last
+ * @param least  bytes that are worth a call
+ * @param at     where in the output they begin
+ * @return their length; 0: there are none, or fewer than `least`
+ */
+uint64_t dcn_step_blocks(const dcn_step *run, uint64_t held, uint64_t least, uint64_t *at);
+
 #endif

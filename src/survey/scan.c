@@ -80,7 +80,7 @@ decant_status dcn_scan_model(const decant_model *model, const dcn_cut *cut, deca
     decant_status rc;
 
     if ((rc = dcn_plan_check_model(model, err)) || (rc = dcn_plans_data(&plans, model, err)) ||
-        (rc = dcn_routes_collect(&plans, &routes, err)) || (rc = dcn_output_sink(see, &scan, &sink, err)) ||
+        (rc = dcn_routes_collect(&plans, cut->share, &routes, err)) || (rc = dcn_output_sink(see, &scan, &sink, err)) ||
         (rc = dcn_crew_inline(&crew, err)))
         goto done;
     if (!(sources = sources_of(&routes))) {

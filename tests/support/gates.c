@@ -14,12 +14,13 @@ static const char *const verbs[DCN_VERB_COUNT] = {
     [DCN_DO_RESIZE] = "resize",     [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync",
     [DCN_DO_FACTS] = "facts",       [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble",
     [DCN_DO_COPY] = "copy",         [DCN_DO_READLINK] = "readlink", [DCN_DO_WHO] = "who",
-    [DCN_DO_FORGET] = "forget",
+    [DCN_DO_FORGET] = "forget",     [DCN_DO_CLONE] = "clone",
 };
 
 static bool has_range(dcn_verb verb)
 {
-    return verb == DCN_DO_READ || verb == DCN_DO_WRITE || verb == DCN_DO_RESERVE || verb == DCN_DO_COPY;
+    return verb == DCN_DO_READ || verb == DCN_DO_WRITE || verb == DCN_DO_RESERVE || verb == DCN_DO_COPY ||
+           verb == DCN_DO_CLONE;
 }
 
 static void note(gates *g, const dcn_call *call, decant_status rc)

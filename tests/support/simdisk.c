@@ -6,7 +6,7 @@
 
 #include "base/ckd.h"
 
-enum { UMASK = 022 };
+enum { UMASK = 022, DEVICE = 7 };
 
 typedef struct sim_dir {
     dcn_dir base;
@@ -174,7 +174,7 @@ static void facts_of(const simdisk *disk, size_t number, dcn_facts *out)
     const inode *i = &disk->state->inodes[number];
 
     *out = (dcn_facts){
-        .dev = 7 + disk->state->boots,
+        .dev = DEVICE + disk->state->boots,
         .ino = number + 1,
         .birth = i->birth,
         .mtime = i->mtime,
@@ -252,6 +252,17 @@ static decant_status sim_forget(dcn_file *f, decant_error *err)
     return DECANT_OK;
 }
 
+/* Content is copied: what a caller can tell apart is where it must begin and end. */
+static decant_status sim_clone(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
+                               decant_error *err)
+{
+    const simdisk *disk = disk_of(f->io);
+
+    if (lacks(disk, DCN_DO_CLONE) || (at | from_at | len) % disk->block)
+        return failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    return sim_copy(f, at, from, from_at, len, err);
+}
+
 static void sim_close(dcn_file *f)
 {
     sim_file *file = (sim_file *)f;
@@ -277,6 +288,7 @@ static const dcn_file_ops file_ops = {
     .resemble = sim_resemble,
     .copy = sim_copy,
     .forget = sim_forget,
+    .clone = sim_clone,
 };
 
 /* Where the links at a name end (at a bare name, there or not); false if they never do. */
@@ -359,7 +371,7 @@ static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, deca
     bool is_tmp = disk_of(d->io)->is_tmp;
 
     if (strcmp(text, ".") == 0)
-        *out = (dcn_facts){.dev = 7,
+        *out = (dcn_facts){.dev = DEVICE + disk_of(d->io)->state->boots,
                            .ino = UINT64_MAX - ((sim_dir *)d)->folder,
                            .kind = DCN_KIND_FOLDER,
                            .mode = is_tmp ? 01777 : disk_of(d->io)->folder_mode,
@@ -487,7 +499,8 @@ static decant_status sim_space(dcn_dir *d, dcn_space *out, decant_error *err)
         return failed(DECANT_UNSUPPORTED, ENOSYS, err);
     *out = (dcn_space){.free = disk->capacity == UINT64_MAX ? UINT64_MAX : sim_free_room(disk),
                        .block = disk->block,
-                       .limit = disk->limit};
+                       .limit = disk->limit,
+                       .shares = !lacks(disk, DCN_DO_CLONE)};
     return DECANT_OK;
 }
 

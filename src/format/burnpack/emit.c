@@ -12,6 +12,7 @@
 #include "format/burnpack/layout.h"
 #include "format/burnpack/quant.h"
 #include "format/loss.h"
+#include "format/place.h"
 
 enum { HELD = 4096 }; /* the front that is written last: one page, which has the magic */
 
@@ -362,74 +363,113 @@ static decant_status too_long(decant_error *err, const char *what)
     return DECANT_LIMIT;
 }
 
-/* Where each tensor begins, counted from where data starts, in the model's order; and where the last one ends. */
-static decant_status lay_out(const decant_model *model, uint64_t *begins, uint64_t *end, dcn_bpk_sizes *sizes,
-                             decant_error *err)
+/* An output being laid out. */
+typedef struct draft {
+    const decant_model *model;
+    order order;
+    uint64_t *begins; /* of each tensor in the model's order, counted from `data` */
+    uint64_t data;    /* where data starts */
+    dcn_buf header;
+    dcn_bpk_sizes sizes;
+} draft;
+
+/* Where each tensor begins, if data starts where it is thought to; and where the last one ends. */
+static decant_status lay_out(draft *d, const dcn_layout *how, uint64_t *end, decant_error *err)
 {
-    *end = 0;
-    for (size_t i = 0; i < model->count; i++) {
-        const dcn_entry *entry = &model->entries[i];
+    *end = d->data;
+    for (size_t i = 0; i < d->model->count; i++) {
+        const dcn_entry *entry = &d->model->entries[i];
+        uint64_t at;
 
         if (entry->dtype == DECANT_QFLOAT && !dcn_quant_of(entry->extra)) {
             decant_error_set(err, DECANT_BAD_CALL, "a quantized tensor without its scheme");
             dcn_error_tensor(err, entry->name, entry->name_len);
             return DECANT_BAD_CALL;
         }
-        if (dcn_ckd_align(&begins[i], *end, DCN_BPK_ALIGN) || dcn_ckd_add(end, begins[i], entry->data.len))
+        if (dcn_place_entry(how, entry, DCN_BPK_ALIGN, *end, &at) || dcn_ckd_add(end, at, entry->data.len))
             return too_long(err, "the output is longer than 64 bits can say");
-        if (entry->data.len > sizes->largest)
-            sizes->largest = entry->data.len;
+        d->begins[i] = at - d->data;
+        if (entry->data.len > d->sizes.largest)
+            d->sizes.largest = entry->data.len;
     }
     return DECANT_OK;
 }
 
-/* Byte for byte what burn-pack 0.23.0-pre.1 writes: data in the model's order, maps by the bytes of their keys. */
+/* Everything once, for data that starts where it is thought to; then where it does. */
+static decant_status draw(draft *d, const dcn_layout *how, decant_error *err)
+{
+    uint64_t end;
+    decant_status rc = lay_out(d, how, &end, err);
+
+    if (rc)
+        return rc;
+    d->header.len = 0;
+    dcn_buf_reserve(&d->header, header_room(d->model, end));
+    build_header(d->model, &d->order, d->begins, &d->header);
+    if ((rc = dcn_buf_check(&d->header, err)))
+        return rc;
+    d->sizes.metadata = d->header.len - DCN_BPK_PREFIX;
+    if (d->sizes.metadata > UINT32_MAX)
+        return too_long(err, "the metadata is longer than the 32 bits of its length can say");
+    end -= d->data;
+    if (dcn_ckd_align(&d->data, d->header.len, DCN_BPK_ALIGN) || dcn_ckd_add(&d->sizes.total, d->data, end))
+        return too_long(err, "the output is longer than 64 bits can say");
+    return DECANT_OK;
+}
+
+/* Where tensors begin may depend on where data starts, and that on how long the numbers are that say where they begin. */
+static decant_status settle(draft *d, const dcn_layout *how, const char **layout, decant_error *err)
+{
+    enum { TRIES = 4 };
+    static const dcn_layout canonical = {.layout = DECANT_LAYOUT_CANONICAL};
+    decant_status rc;
+
+    for (unsigned i = 0; i < TRIES; i++) {
+        uint64_t thought = d->data;
+
+        if ((rc = draw(d, how, err)))
+            return rc;
+        *layout = dcn_layout_name(how->layout);
+        if (d->data == thought || how->layout == DECANT_LAYOUT_CANONICAL)
+            return DECANT_OK;
+    }
+    *layout = "canonical: where data starts did not settle";
+    return draw(d, &canonical, err);
+}
+
+/*
+ * In the canonical layout byte for byte what burn-pack 0.23.0-pre.1 writes: data in the model's order, maps by the bytes of
+ * their keys.
+ */
 decant_status dcn_bpk_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err)
 {
-    dcn_bpk_sizes sizes = {.tensors = model->count};
-    uint64_t *begins = NULL, end, data;
-    order o = {0};
-    dcn_buf header = {0};
+    draft d = {.model = model, .sizes.tensors = model->count};
     dcn_plan *plan = NULL;
     decant_status rc;
 
     if ((rc = check_losses(model, how->allow, out, err)))
         return rc;
-    if (!(begins = dcn_alloc(model->count, sizeof *begins))) {
+    if (!(d.begins = dcn_alloc(model->count, sizeof *d.begins))) {
         rc = dcn_error_nomem(err);
         goto done;
     }
-    if ((rc = make_order(model, &o, err)) || (rc = lay_out(model, begins, &end, &sizes, err)))
+    if ((rc = make_order(model, &d.order, err)) || (rc = settle(&d, how, &out->layout, err)))
         goto done;
+    finish_prefix(&d.header);
 
-    dcn_buf_reserve(&header, header_room(model, end));
-    build_header(model, &o, begins, &header);
-    if ((rc = dcn_buf_check(&header, err)))
-        goto done;
-    sizes.metadata = header.len - DCN_BPK_PREFIX;
-    if (sizes.metadata > UINT32_MAX) {
-        rc = too_long(err, "the metadata is longer than the 32 bits of its length can say");
-        goto done;
-    }
-    if (dcn_ckd_align(&data, header.len, DCN_BPK_ALIGN) || dcn_ckd_add(&sizes.total, data, end)) {
-        rc = too_long(err, "the output is longer than 64 bits can say");
-        goto done;
-    }
-    finish_prefix(&header);
-
-    if ((rc = check_limits(model, &sizes, how->allow, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
-        (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
+    if ((rc = check_limits(model, &d.sizes, how->allow, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
+        (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &d.header, err)))
         goto done;
     for (size_t i = 0; i < model->count; i++)
-        if ((rc = dcn_plan_entry(plan, data + begins[i], i, err)))
+        if ((rc = dcn_plan_entry(plan, d.data + d.begins[i], i, err)))
             goto done;
-    dcn_plan_finish(plan, sizes.total);
-    plan->held = dcn_min(HELD, sizes.total);
-    dcn_bpk_openers(&sizes, &out->openers);
+    dcn_plan_finish(plan, d.sizes.total);
+    plan->held = dcn_min(HELD, d.sizes.total);
+    dcn_bpk_openers(&d.sizes, &out->openers);
 done:
-    dcn_buf_close(&header);
-    dcn_free(&o.values);
-    dcn_free(&o.tensors);
-    dcn_free(&begins);
+    dcn_buf_close(&d.header);
+    dcn_free(&d.order.values);
+    dcn_free(&d.order.tensors);
+    dcn_free(&d.begins);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "format/loss.h"
+#include "format/place.h"
 #include "format/safetensors/layout.h"
 
 enum {
@@ -185,9 +186,49 @@ static decant_status too_long(decant_error *err)
     return DECANT_LIMIT;
 }
 
+/*
+ * There are no gaps: which multiple of DCN_CONGRUENT and what rest data must start at, for the most bytes to lie congruent
+ * to where they are in their files.
+ */
+static decant_status best_rest(const decant_model *model, const dcn_entry *const *tensors, uint64_t *rest,
+                               decant_error *err)
+{
+    uint64_t *bytes = dcn_alloc(DCN_CONGRUENT, sizeof *bytes), begin = 0, offset;
+
+    if (!bytes)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < model->count; begin += tensors[i++]->data.len)
+        if (dcn_place_in_file(tensors[i], &offset))
+            bytes[(offset - begin) % DCN_CONGRUENT] += tensors[i]->data.len;
+    *rest = 0;
+    for (uint64_t i = 1; i < DCN_CONGRUENT; i++)
+        if (bytes[i] > bytes[*rest])
+            *rest = i;
+    dcn_free(&bytes);
+    return DECANT_OK;
+}
+
+/* Spaces behind the header, which is where the format allows any number: at least up to a multiple of 8. */
+static decant_status pad_header(const decant_model *model, const dcn_entry *const *tensors, const dcn_layout *how,
+                                dcn_buf *buf, decant_error *err)
+{
+    uint64_t rest;
+    decant_status rc;
+
+    dcn_buf_fill(buf, ' ', -buf->len % DCN_ST_PREFIX);
+    if (how->layout == DECANT_LAYOUT_ALIGNED) {
+        dcn_buf_fill(buf, ' ', (size_t)(-(uint64_t)buf->len % how->align));
+    } else if (how->layout == DECANT_LAYOUT_CONGRUENT) {
+        if ((rc = best_rest(model, tensors, &rest, err)))
+            return rc;
+        dcn_buf_fill(buf, ' ', (size_t)((rest - buf->len) % DCN_CONGRUENT));
+    }
+    return dcn_buf_check(buf, err);
+}
+
 /* The length and the header, padded. `data` is where data starts, `end` where it ends. */
-static decant_status build_header(const decant_model *model, const dcn_entry *const *tensors, bool add_format,
-                                  dcn_buf *buf, uint64_t *data, uint64_t *end, decant_error *err)
+static decant_status build_header(const decant_model *model, const dcn_entry *const *tensors, const dcn_layout *how,
+                                  bool add_format, dcn_buf *buf, uint64_t *data, uint64_t *end, decant_error *err)
 {
     uint64_t begin = 0, next;
     bool comma = false;
@@ -207,8 +248,7 @@ static decant_status build_header(const decant_model *model, const dcn_entry *co
         begin = next;
     }
     dcn_buf_byte(buf, '}');
-    dcn_buf_fill(buf, ' ', -buf->len % DCN_ST_PREFIX);
-    if ((rc = dcn_buf_check(buf, err)))
+    if ((rc = pad_header(model, tensors, how, buf, err)))
         return rc;
     dcn_put_le(buf->data, buf->len - DCN_ST_PREFIX, DCN_ST_PREFIX);
     *data = buf->len;
@@ -228,7 +268,7 @@ static decant_status check_readers(uint64_t header, const dcn_layout *how, decan
     return DECANT_LIMIT;
 }
 
-/* Byte for byte what safetensors 0.8.0 writes: by dtype, the widest first, then by the bytes of the names. */
+/* In the canonical layout byte for byte what safetensors 0.8.0 writes: by dtype, the widest first, then by the bytes of the names. */
 decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err)
 {
     bool add_format = how->loaders_format && !dcn_model_text(model, "format");
@@ -244,7 +284,7 @@ decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_
         rc = dcn_error_nomem(err);
         goto done;
     }
-    if ((rc = build_header(model, tensors, add_format, &header, &at, &end, err)) ||
+    if ((rc = build_header(model, tensors, how, add_format, &header, &at, &end, err)) ||
         (rc = check_readers(at - DCN_ST_PREFIX, how, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
         (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
         goto done;
@@ -258,6 +298,7 @@ decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_
     }
     dcn_plan_finish(plan, end);
     plan->held = dcn_min(HELD, end);
+    out->layout = dcn_layout_name(how->layout);
 done:
     dcn_buf_close(&header);
     dcn_free(&tensors);

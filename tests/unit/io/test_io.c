@@ -138,6 +138,7 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     rc[DCN_DO_COPY] = dcn_file_copy(file, 0, file, 0, 1, &errors[DCN_DO_COPY]);
     rc[DCN_DO_WHO] = dcn_io_who(io, &self, &errors[DCN_DO_WHO]);
     rc[DCN_DO_FORGET] = dcn_file_forget(file, &errors[DCN_DO_FORGET]);
+    rc[DCN_DO_CLONE] = dcn_file_clone(file, 0, file, 0, 1, &errors[DCN_DO_CLONE]);
 
     dcn_file_close(&file);
     dcn_file_close(&other);

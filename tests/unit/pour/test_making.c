@@ -132,7 +132,7 @@ TEST(routes__see_the_file_beneath_casts_and_casts_of_casts)
     CHECK_OK(dcn_plan_entry(plan, 0, 0, &err), &err);
     dcn_plan_finish(plan, 200);
 
-    CHECK_OK(dcn_routes_collect(&plans, &routes, &err), &err);
+    CHECK_OK(dcn_routes_collect(&plans, dcn_cut_default.share, &routes, &err), &err);
     CHECK_EQ(routes.count, 1);
     CHECK(routes.items[0].source == c.source);
     CHECK_EQ(routes.items[0].bytes, 100);
