@@ -25,6 +25,8 @@ static const struct flag {
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
     {"deep", 0, SWITCH, CLI_VERIFY, offsetof(cli_args, deep), NULL,
      "read all values too: NaN, infinity, runs of zeros"},
+    {"rtol", 0, TEXT, CLI_DIFF, offsetof(cli_args, rtol), "X", "numbers may differ by X times that of B"},
+    {"atol", 0, TEXT, CLI_DIFF, offsetof(cli_args, atol), "X", "numbers may differ by X, and by what --rtol allows"},
     {"check", 'c', TEXT, CLI_DIGEST, offsetof(cli_args, check), "FILE", "compare with what digest printed into FILE"},
     {"layout", 0, LAYOUT, WRITES, offsetof(cli_args, layout), "LAYOUT",
      "where data lies: canonical, aligned, congruent"},

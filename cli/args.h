@@ -26,7 +26,7 @@ typedef struct cli_args {
     decant_layout layout;
     uint64_t align;          /* bytes; 0: not given */
     const char *output, *to; /* NULL: not given */
-    const char *check;
+    const char *check, *rtol, *atol;
     char **files; /* the words that are no flags; in argv, which is reordered */
     size_t file_count;
 } cli_args;

@@ -1,7 +1,9 @@
 #include "cli.h"
 #include "out.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *kind_name(decant_difference_kind kind)
@@ -99,7 +101,21 @@ static int on_difference(void *ctx, const decant_difference *difference)
     return 0;
 }
 
-static int compare(cli *c, const decant_model *a, const decant_model *b)
+/* A tolerance as it was typed. Gives the exit status. */
+static int take_tolerance(cli *c, const char *flag, const char *text, decant_diff_options *options, double *out)
+{
+    char *end;
+
+    if (!text)
+        return CLI_DONE;
+    *out = strtod(text, &end);
+    options->close = 1;
+    if (end == text || *end || !(*out >= 0) || *out > DBL_MAX)
+        return cli_misuse(c, "give a number such as 1e-5", "%s: '%s' is no tolerance", flag, text);
+    return CLI_DONE;
+}
+
+static int compare(cli *c, const decant_model *a, const decant_model *b, const decant_diff_options *options)
 {
     decant_diff_totals totals = {0};
     decant_error err = {0};
@@ -111,7 +127,7 @@ static int compare(cli *c, const decant_model *a, const decant_model *b)
         cli_json_odd(&c->json, "odd_b", b);
         cli_json_open(&c->json, "differences", '[');
     }
-    rc = decant_diff(a, b, on_difference, c, &totals, &err);
+    rc = decant_diff(a, b, options, on_difference, c, &totals, &err);
     if (c->args.json)
         cli_json_close(&c->json, ']');
     if (rc)
@@ -121,8 +137,12 @@ static int compare(cli *c, const decant_model *a, const decant_model *b)
         cli_json_count(&c->json, "tensor_count", totals.tensors);
         cli_json_bytes(&c->json, "bytes", totals.bytes);
     } else if (totals.differences == 0) {
-        printf("same: %s tensor%s, %s bytes, bit for bit\n", cli_thousands(tensors, totals.tensors),
-               cli_plural(totals.tensors), cli_thousands(bytes, totals.bytes));
+        printf("same: %s tensor%s, %s bytes, ", cli_thousands(tensors, totals.tensors), cli_plural(totals.tensors),
+               cli_thousands(bytes, totals.bytes));
+        if (options->close)
+            printf("numbers within rtol %g and atol %g\n", options->rtol, options->atol);
+        else
+            puts("bit for bit");
     }
     return totals.differences ? CLI_NO : CLI_DONE;
 }
@@ -130,11 +150,15 @@ static int compare(cli *c, const decant_model *a, const decant_model *b)
 static int run(cli *c)
 {
     decant_model *a = NULL, *b = NULL;
+    decant_diff_options options = {.size = sizeof options};
     int status;
 
+    if ((status = take_tolerance(c, "--rtol", c->args.rtol, &options, &options.rtol)) ||
+        (status = take_tolerance(c, "--atol", c->args.atol, &options, &options.atol)))
+        return status;
     if ((status = cli_open(c, c->args.files[0], &a)) == CLI_DONE &&
         (status = cli_open(c, c->args.files[1], &b)) == CLI_DONE)
-        status = compare(c, a, b);
+        status = compare(c, a, b, &options);
     decant_model_close(&b);
     decant_model_close(&a);
     return status;
@@ -145,7 +169,8 @@ const cli_command cli_diff = {
     .usage = "A B",
     .summary = "do two files hold the same weights? Exit status 0: yes, 1: no",
     .examples = "  decant diff model.safetensors model.bpk\n"
-                "  decant diff -q a.bpk b.bpk && echo same\n",
+                "  decant diff -q a.bpk b.bpk && echo same\n"
+                "  decant diff --rtol 1e-5 --atol 1e-8 a.bpk b.bpk    # as numpy.allclose\n",
     .bit = CLI_DIFF,
     .min_files = 2,
     .max_files = 2,

@@ -43,8 +43,19 @@ typedef struct decant_diff_totals {
     size_t   differences; /* that count */
 } decant_diff_totals;
 
+/** Options of decant_diff(). NULL or all zero: the defaults. */
+typedef struct decant_diff_options {
+    size_t size;       /* of this struct */
+    int    close;      /* numbers need only be close: |a - b| <= atol + rtol * |b|; default: the same bits */
+    double rtol, atol; /* not negative */
+} decant_diff_options;
+
 /**
  * Compare tensors by name: dtype, shape, and data bit for bit. Order, container and layout do not count.
+ *
+ * With `close`, numbers of floating point types are compared as numpy.isclose() does with equal_nan=False, in double precision:
+ * an infinity is close to itself, what is no number to nothing. Other types, and those whose elements are no whole bytes,
+ * are compared bit for bit all the same.
  *
  * @param found   called for each difference, in order of name; may be NULL
  * @param totals  may be NULL; differences 0 means the same
@@ -53,8 +64,8 @@ typedef struct decant_diff_totals {
  * Memory: two slots of 1 MiB and 8 bytes a tensor.
  */
 DECANT_API DECANT_MUST_CHECK decant_status decant_diff(const decant_model *a, const decant_model *b,
-                                                       decant_on_difference found, void *ctx,
-                                                       decant_diff_totals *totals, decant_error *err);
+                                                       const decant_diff_options *options, decant_on_difference found,
+                                                       void *ctx, decant_diff_totals *totals, decant_error *err);
 
 /** What a check tells of. */
 typedef enum decant_finding_kind {

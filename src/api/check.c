@@ -11,12 +11,17 @@
 /* Zeros in a row that are worth telling: more than the rows by which a vocabulary is padded. */
 #define LONG_RUN (UINT64_C(1) << 20)
 
-decant_status decant_diff(const decant_model *a, const decant_model *b, decant_on_difference found, void *ctx,
-                          decant_diff_totals *totals, decant_error *err)
+decant_status decant_diff(const decant_model *a, const decant_model *b, const decant_diff_options *options,
+                          decant_on_difference found, void *ctx, decant_diff_totals *totals, decant_error *err)
 {
+    decant_diff_options own = {0};
+
     if (!a || !b)
         return decant_error_set(err, DECANT_BAD_CALL, "a model is NULL");
-    return dcn_diff(a, b, SLOT, found, ctx, totals, err);
+    dcn_options_take(&own, sizeof own, options);
+    if (!(own.rtol >= 0) || !(own.atol >= 0))
+        return decant_error_set(err, DECANT_BAD_CALL, "a tolerance is negative, or no number");
+    return dcn_diff(a, b, SLOT, &own, found, ctx, totals, err);
 }
 
 decant_status decant_digest(const decant_model *model, const decant_digest_options *options, decant_on_digest found,

@@ -9,6 +9,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "survey/close.h"
 #include "survey/element.h"
 
 /* Everything one comparison needs. */
@@ -17,6 +18,7 @@ typedef struct job {
     const void **a_named, **b_named; /* entries, then values, by name */
     uint8_t *a_slot, *b_slot;
     size_t slot; /* bytes of each */
+    const decant_diff_options *options;
     decant_on_difference found;
     void *ctx;
     decant_diff_totals totals;
@@ -151,23 +153,39 @@ typedef struct findings {
     char a_text[DCN_ELEMENT_TEXT], b_text[DCN_ELEMENT_TEXT];
 } findings;
 
-/* Counts what differs in `len` bytes at `at` of the tensors. */
-static void count_slot(findings *f, decant_dtype dtype, uint64_t at, const uint8_t *a, const uint8_t *b, size_t len)
+/* How many units of `len` bytes are not the same, bit for bit, and which is the first. */
+static size_t count_bits(size_t unit, const uint8_t *a, const uint8_t *b, size_t len, size_t *first)
 {
+    size_t differ = 0;
+
     if (memcmp(a, b, len) == 0)
+        return 0;
+    for (size_t i = 0; i < len; i += unit)
+        if (memcmp(a + i, b + i, unit) != 0 && differ++ == 0)
+            *first = i / unit;
+    return differ;
+}
+
+/* Counts what differs in `len` bytes at `at` of the tensors. */
+static void count_slot(const job *j, findings *f, decant_dtype dtype, uint64_t at, const uint8_t *a, const uint8_t *b,
+                       size_t len)
+{
+    const dcn_tolerance tolerance = {j->options->rtol, j->options->atol};
+    bool close = j->options->close && dcn_close_takes(dtype);
+    size_t first = 0, differ = close ? dcn_close_count(&tolerance, dtype, a, b, len / f->unit, &first)
+                                     : count_bits(f->unit, a, b, len, &first);
+
+    f->differ += differ;
+    if (f->differ > differ || differ == 0)
         return;
-    for (size_t i = 0; i < len; i += f->unit) {
-        if (memcmp(a + i, b + i, f->unit) == 0)
-            continue;
-        if (f->differ++ > 0)
-            continue;
-        f->first = (at + i) / f->unit;
-        dcn_element_text(f->a_text, dtype, a + i);
-        dcn_element_text(f->b_text, dtype, b + i);
-        if (strcmp(f->a_text, f->b_text) == 0) { /* two NaNs of different bits */
-            dcn_element_bits(f->a_text, a + i, f->unit);
-            dcn_element_bits(f->b_text, b + i, f->unit);
-        }
+    f->first = at / f->unit + first;
+    a += first * f->unit;
+    b += first * f->unit;
+    dcn_element_text(f->a_text, dtype, a);
+    dcn_element_text(f->b_text, dtype, b);
+    if (strcmp(f->a_text, f->b_text) == 0) { /* NaNs */
+        dcn_element_bits(f->a_text, a, f->unit);
+        dcn_element_bits(f->b_text, b, f->unit);
     }
 }
 
@@ -188,7 +206,7 @@ static decant_status compare_data(job *j, side *a, side *b, const decant_tensor 
 
         if ((rc = side_read(a, at, len, &a_data, err)) || (rc = side_read(b, at, len, &b_data, err)))
             goto done;
-        count_slot(&f, dtype, at, a_data, b_data, len);
+        count_slot(j, &f, dtype, at, a_data, b_data, len);
     }
     j->totals.tensors++;
     j->totals.bytes += both;
@@ -379,10 +397,10 @@ static const void **room_for_names(const decant_model *model)
     return dcn_alloc(model->count > model->value_count ? model->count : model->value_count, sizeof(void *));
 }
 
-decant_status dcn_diff(const decant_model *a, const decant_model *b, size_t slot, decant_on_difference found, void *ctx,
-                       decant_diff_totals *totals, decant_error *err)
+decant_status dcn_diff(const decant_model *a, const decant_model *b, size_t slot, const decant_diff_options *options,
+                       decant_on_difference found, void *ctx, decant_diff_totals *totals, decant_error *err)
 {
-    job j = {.a = a, .b = b, .slot = slot, .found = found, .ctx = ctx};
+    job j = {.a = a, .b = b, .slot = slot, .options = options, .found = found, .ctx = ctx};
     decant_status rc;
 
     assert(slot > 0 && slot % 8 == 0);

@@ -152,6 +152,18 @@ class Diff(support.Case):
         self.assertEqual({k: document["differences"][0][k] for k in ["unit", "differ", "of", "first", "a_text", "b_text"]},
                          {"unit": "element", "differ": "1", "of": "2", "first": "1", "a_text": "2", "b_text": "3"})
 
+    def test_numbers_need_only_be_close_when_a_tolerance_is_given(self):
+        self.two([("x", "F32", [2], struct.pack("<2f", 1, 51)), ("n", "I8", [1], b"\1")],
+                 [("x", "F32", [2], struct.pack("<2f", 1.5, 53)), ("n", "I8", [1], b"\1")])
+        files = ["a.safetensors", "b.safetensors"]
+        self.assertIn("values      x   2 of 2 differ", self.decant("diff", *files).out)
+        self.assertEqual(self.decant("diff", *files, "--atol", "0.5").out, "values      x   1 of 2 differ, first at [1]: 51, 53\n")
+        self.assertEqual(self.decant("diff", *files, "--rtol", "0.1").out, "values      x   1 of 2 differ, first at [0]: 1, 1.5\n")
+        self.assertEqual(self.works("diff", *files, "--atol", "0.5", "--rtol", "0.1").out,
+                         "same: 2 tensors, 9 bytes, numbers within rtol 0.1 and atol 0.5\n")
+        for wrong in ["-1", "nan", "inf", "1e999", "", "1x", "x"]:
+            self.refused(2, "diff", *files, "--rtol=" + wrong, says="is no tolerance")
+
     def test_a_file_that_cannot_be_read_is_no_difference(self):
         self.model("a.safetensors")
         self.refused(3, "diff", "a.safetensors", "none", says="none: ")

@@ -74,7 +74,7 @@ static size_t check_output(simdisk *disk, const uint8_t **bytes)
 
     CHECK_OK(dcn_open(&env, "in.safetensors", NULL, &a, &err), &err);
     CHECK_OK(dcn_open(&env, "out.bpk", NULL, &b, &err), &err);
-    CHECK_OK(decant_diff(a, b, NULL, NULL, &totals, &err), &err);
+    CHECK_OK(decant_diff(a, b, NULL, NULL, NULL, &totals, &err), &err);
     CHECK_EQ(totals.differences, 0);
     CHECK_EQ(totals.tensors, 3);
     decant_model_close(&a);

@@ -206,7 +206,7 @@ static void check_same(input in, const dcn_buf *file, const char *format)
     require(decant_bytes_wrap(file->data, file->len, NULL, NULL, &bytes, NULL) == DECANT_OK);
     require(decant_open_bytes(bytes, "saved", &options, &opened, &err) == DECANT_OK);
     require(decant_model_count(opened) == decant_model_count(model));
-    require(decant_diff(model, opened, NULL, NULL, &totals, &err) == DECANT_OK && totals.differences == 0);
+    require(decant_diff(model, opened, NULL, NULL, NULL, &totals, &err) == DECANT_OK && totals.differences == 0);
     decant_bytes_unref(&bytes);
     decant_model_close(&opened);
     decant_model_close(&model);

@@ -12,6 +12,7 @@ static size_t told_most; /* it stops after so many; 0: never */
 static size_t told_count;
 static decant_error err;
 static decant_diff_totals totals;
+static decant_diff_options how;
 
 static int tell(void *ctx, const decant_difference *d)
 {
@@ -29,7 +30,7 @@ static decant_status diff(const decant_model *a, const decant_model *b, size_t s
     told[0] = '\0';
     told_count = 0;
     totals = (decant_diff_totals){0};
-    return dcn_diff(a, b, slot, tell, NULL, &totals, &err);
+    return dcn_diff(a, b, slot, &how, tell, NULL, &totals, &err);
 }
 
 static decant_model *empty(void)
@@ -230,5 +231,47 @@ TEST(diff__leaves_nothing_whichever_allocation_fails)
 
 TEST(diff__needs_two_models)
 {
-    CHECK_FAILS(decant_diff(NULL, NULL, NULL, NULL, NULL, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_diff(NULL, NULL, NULL, NULL, NULL, NULL, &err), DECANT_BAD_CALL, &err);
+}
+
+TEST(diff__numbers_that_are_close_do_not_differ_when_that_is_enough)
+{
+    static const float a[] = {1, 101, 0, 0.0f / 0.0f, 1.0f / 0.0f, -0.0f},
+                       b[] = {1.001f, 103, 1e-4f, 0.0f / 0.0f, 1.0f / 0.0f, 0};
+    decant_model *x = empty(), *y = empty();
+
+    add(x, "w", DECANT_F32, 6, a, sizeof a);
+    add(y, "w", DECANT_F32, 6, b, sizeof b);
+    add(x, "z", DECANT_I32, 1, "\1\0\0\0", 4); /* whole numbers are not close, but the same */
+    add(y, "z", DECANT_I32, 1, "\2\0\0\0", 4);
+    how = (decant_diff_options){.close = 1, .rtol = 0.01, .atol = 1e-3};
+    for (size_t slot = 8; slot <= 64; slot *= 2) {
+        CHECK_OK(diff(x, y, slot), &err);
+        CHECK_TEXT(told, "5 w 2/6@1 101|103\n5 z 1/1@0 1|2\n");
+    }
+    how.rtol = 0.02;
+    CHECK_OK(diff(x, y, 8), &err);
+    CHECK_HAS(told, "5 w 1/6@3 0x"); /* no number is close to itself */
+    how = (decant_diff_options){.close = 1};
+    CHECK_OK(diff(x, y, 8), &err);
+    CHECK_HAS(told, "5 w 4/6@0 "); /* the zeros are */
+    how = (decant_diff_options){0};
+    CHECK_OK(diff(x, y, 8), &err);
+    CHECK_HAS(told, "5 w 4/6@0 "); /* and the bits of the others */
+    decant_model_close(&y);
+    decant_model_close(&x);
+}
+
+TEST(diff__refuses_a_tolerance_that_is_none)
+{
+    static const double wrong[] = {-1, 0.0 / 0.0};
+    decant_model *a = empty();
+
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_FAILS(decant_diff(a, a, &(decant_diff_options){.close = 1, .rtol = wrong[i]}, NULL, NULL, NULL, &err),
+                    DECANT_BAD_CALL, &err);
+        CHECK_FAILS(decant_diff(a, a, &(decant_diff_options){.close = 1, .atol = wrong[i]}, NULL, NULL, NULL, &err),
+                    DECANT_BAD_CALL, &err);
+    }
+    decant_model_close(&a);
 }
