@@ -5,7 +5,7 @@
 
 #define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY)
 #define WRITES (CLI_CONVERT | CLI_PLAN)
-#define ALL (READS | CLI_FORMATS)
+#define ALL (READS | CLI_FORMATS | CLI_RECOVER)
 
 enum kind { SWITCH, TEXT, ALLOW, SIZE, LAYOUT };
 
@@ -31,6 +31,8 @@ static const struct flag {
     {"layout", 0, LAYOUT, WRITES, offsetof(cli_args, layout), "LAYOUT",
      "where data lies: canonical, aligned, congruent"},
     {"align", 0, SIZE, WRITES, offsetof(cli_args, align), "SIZE", "aligned to multiples of this (4096)"},
+    {"resume", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, resume), NULL, "finish it"},
+    {"undo", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, undo), NULL, "undo it: all is as before"},
     {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss"},
     {"lenient", 0, SWITCH, READS, offsetof(cli_args, lenient), NULL, "accept what the format's own reader accepts"},
     {"json", 0, SWITCH, ALL, offsetof(cli_args, json), NULL, "print one JSON document and nothing else"},

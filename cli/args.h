@@ -16,12 +16,14 @@ enum {
     CLI_DIFF = 16,
     CLI_FORMATS = 32,
     CLI_DIGEST = 64,
-    CLI_VERIFY = 128
+    CLI_VERIFY = 128,
+    CLI_RECOVER = 256
 };
 
 typedef struct cli_args {
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force, deep;
+    bool resume, undo;
     unsigned allow;          /* DECANT_ALLOW_* */
     decant_layout layout;
     uint64_t align;          /* bytes; 0: not given */

@@ -41,7 +41,8 @@ struct cli {
     int exit;           /* the highest so far */
 };
 
-extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_digest, cli_verify, cli_formats;
+extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_digest, cli_verify, cli_formats,
+    cli_recover;
 
 /*
  * Reports a failure: adds what the error lacks (the file, what to do next), prints it unless --json is set, keeps it for the

@@ -7,6 +7,7 @@
 #include <decant/error.h>
 #include <decant/formats.h>
 #include <decant/model.h>
+#include <decant/recover.h>
 #include <decant/save.h>
 #include <decant/transform.h>
 #include <decant/version.h>

@@ -296,6 +296,15 @@ done:
     return rc;
 }
 
+bool dcn_leftover_has_landed(const dcn_leftover *l, size_t i)
+{
+    const dcn_promise *p = &l->intent.outputs[i];
+    dcn_facts now;
+
+    return l->stage == DCN_STAGE_COMMITTED && dcn_dir_stat(l->dir, p->name, &now, NULL) == DECANT_OK &&
+           dcn_identity_fits(&p->part, &now, l->same_boot);
+}
+
 /* --- what is in the way of a save -------------------------------------------------------------------------------- */
 
 typedef struct listing {

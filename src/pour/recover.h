@@ -38,6 +38,9 @@ decant_status dcn_leftover_undo(dcn_leftover *l, decant_error *err);
 /* All of its files are in place. @return DECANT_BUSY, or DECANT_BAD_CALL for one that is not complete */
 decant_status dcn_leftover_finish(dcn_leftover *l, decant_error *err);
 
+/* Whether output `i` of it has its name. */
+bool dcn_leftover_has_landed(const dcn_leftover *l, size_t i);
+
 void dcn_leftover_close(dcn_leftover *l);
 
 /* Names in a folder of what a save with a journal may leave: each ends with its NUL. */

@@ -11,8 +11,8 @@ import unittest
 
 import support
 
-COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "verify", "formats"]
-NOT_YET = ["extract", "edit", "cat", "recover", "devices"]
+COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "verify", "recover", "formats"]
+NOT_YET = ["extract", "edit", "cat", "devices"]
 
 
 class Help(support.Case):
@@ -103,7 +103,9 @@ class ManPages(unittest.TestCase):
                 f.write(support.safetensors([("w", "U8", [2], b"ab")]) + b"more")
             with open(os.path.join(folder, "a.digest"), "wb") as f:
                 subprocess.run([support.DECANT, "digest", "a.safetensors"], stdout=f, cwd=folder, check=True)
-            for words in [["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
+            with open(os.path.join(folder, "c.decant-journal"), "wb") as f:
+                f.write(bytes(1024)) # a save that was stopped before it had begun
+            for words in [["recover"], ["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
                           ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["verify", "--deep", "z.safetensors", "z.digest"], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
                 walk(json.loads(run.stdout))

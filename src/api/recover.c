@@ -1,0 +1,282 @@
+#include "pour/recover.h"
+
+#include <string.h>
+
+#include "api/env.h"
+#include "base/alloc.h"
+
+typedef struct file {
+    const char *path;
+    uint64_t bytes;
+    bool published;
+} file;
+
+typedef struct save {
+    decant_recovered what;
+    file *files;
+} save;
+
+struct decant_recovery {
+    dcn_arena memory; /* paths and files */
+    save *saves;
+    size_t count, cap;
+};
+
+/* A search under way. */
+typedef struct search {
+    dcn_dir *dir;
+    const char *name; /* of a file that was asked for; NULL: all of the folder */
+    decant_direction direction;
+    decant_recovery *found;
+    dcn_buf transactions; /* of the journals that are there */
+} search;
+
+static const char *join(search *s, const char *name)
+{
+    char *path = dcn_io_join(s->dir->path, name);
+
+    if (path && dcn_arena_adopt(&s->found->memory, path))
+        dcn_free(&path);
+    return path;
+}
+
+/* Whether the file that was asked for belongs to this save. */
+static bool concerns(const search *s, const dcn_leftover *l, const char *journal, decant_status *rc, decant_error *err)
+{
+    char *own = NULL;
+    bool same;
+    uint8_t id[8];
+
+    if (!s->name || strcmp(s->name, journal) == 0)
+        return true;
+    for (size_t i = 0; i < l->intent.count; i++) {
+        const char *output = l->intent.outputs[i].name;
+
+        if (output && (strcmp(output, s->name) == 0 || (dcn_part_is_of(s->name, output, true, id) &&
+                                                        memcmp(id, l->journal.transaction, sizeof id) == 0)))
+            return true;
+    }
+    if (l->intent.count || (*rc = dcn_journal_name(s->name, &own, err)))
+        return false;
+    same = strcmp(own, journal) == 0;
+    dcn_free(&own);
+    return same;
+}
+
+static decant_status add_save(search *s, const dcn_leftover *l, const char *journal, save **out, decant_error *err)
+{
+    decant_recovery *r = s->found;
+    size_t count = l->intent.count;
+    save *to;
+
+    if (r->count == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : 4;
+        save *saves = dcn_realloc(r->saves, cap, sizeof *saves);
+
+        if (!saves)
+            return dcn_error_nomem(err);
+        r->saves = saves;
+        r->cap = cap;
+    }
+    to = &r->saves[r->count];
+    *to = (save){.what = {.stage = l->stage == DCN_STAGE_LIVE        ? DECANT_STAGE_LIVE
+                                   : l->stage == DCN_STAGE_COMMITTED ? DECANT_STAGE_COMPLETE
+                                                                     : DECANT_STAGE_BEGUN}};
+    to->what.path = join(s, count ? l->intent.outputs[count - 1].name : journal);
+    to->files = dcn_arena_take(&r->memory, count * sizeof *to->files);
+    if (!to->what.path || !to->files)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        const dcn_promise *p = &l->intent.outputs[i];
+
+        to->files[i] = (file){.path = join(s, p->name), .bytes = p->size, .published = dcn_leftover_has_landed(l, i)};
+        if (!to->files[i].path)
+            return dcn_error_nomem(err);
+        to->what.bytes += p->size;
+    }
+    to->what.file_count = count;
+    r->count++;
+    *out = to;
+    return DECANT_OK;
+}
+
+static decant_status go(search *s, dcn_leftover *l, decant_error *err)
+{
+    switch (s->direction) {
+    case DECANT_RECOVER_RESUME:
+        return dcn_leftover_finish(l, err);
+    case DECANT_RECOVER_UNDO:
+        return dcn_leftover_undo(l, err);
+    default:
+        return DECANT_OK;
+    }
+}
+
+/* One journal of the folder: looked at, and if it is the right one acted upon. */
+static decant_status look_at(search *s, const char *journal, decant_error *err)
+{
+    bool to_act = s->direction != DECANT_RECOVER_SHOW, ours;
+    decant_status problem = DECANT_OK, rc;
+    dcn_leftover l;
+    save *found;
+
+    rc = dcn_leftover_open(&l, s->dir, journal, false, err);
+    if (rc == DECANT_OK)
+        dcn_buf_put(&s->transactions, l.journal.transaction, sizeof l.journal.transaction);
+    ours = rc != DECANT_NOT_FOUND && rc != DECANT_NOMEM && concerns(s, &l, journal, &problem, err);
+    if (problem || !ours) {
+        rc = problem || rc == DECANT_NOMEM ? dcn_error_nomem(err) : DECANT_OK;
+        goto done;
+    }
+    if (rc)
+        goto done;
+    if (to_act && l.stage != DCN_STAGE_LIVE) {
+        dcn_leftover_close(&l);
+        if ((rc = dcn_leftover_open(&l, s->dir, journal, true, err)))
+            goto done;
+    }
+    if ((rc = add_save(s, &l, journal, &found, err)) || (rc = go(s, &l, err))) {
+        if (rc != DECANT_NOMEM && !err->path[0] && l.intent.count)
+            dcn_error_path(err, s->found->saves[s->found->count - 1].what.path);
+        goto done;
+    }
+    found->what.done = to_act;
+done:
+    dcn_leftover_close(&l);
+    return rc;
+}
+
+/* A scratch file whose journal is not there: it may be all there is of something. */
+static decant_status check_part(const search *s, const char *part, decant_error *err)
+{
+    const char *hex = part + strlen(part) - strlen(".jpart") - 16;
+    uint8_t id[8];
+    char *base;
+    bool known = true;
+    decant_status rc;
+
+    if (strlen(part) < strlen(".decant-.jpart") + 16)
+        return DECANT_OK;
+    base = dcn_strndup(part, (size_t)(hex - part) - strlen(".decant-"));
+    if (!base)
+        return dcn_error_nomem(err);
+    if (dcn_part_is_of(part, base, true, id) &&
+        (!s->name || strcmp(s->name, base) == 0 || strcmp(s->name, part) == 0)) {
+        known = false;
+        for (size_t at = 0; at < s->transactions.len; at += DCN_TRANSACTION)
+            known |= memcmp(s->transactions.data + at, id, sizeof id) == 0;
+    }
+    dcn_free(&base);
+    if (known)
+        return DECANT_OK;
+    rc = decant_error_set(err, DECANT_INTERRUPTED, "this is a file of an interrupted save, without its journal");
+    dcn_error_hint(err, "put the journal back (its name ends in .decant-journal), or remove that file");
+    dcn_error_path(err, part);
+    return rc;
+}
+
+/* Of several failures the first is told; the others are tried all the same. */
+static decant_status look_everywhere(search *s, decant_error *err)
+{
+    dcn_buf journals = {0}, parts = {0};
+    decant_error later;
+    decant_status first = dcn_leftovers_list(s->dir, &journals, &parts, err), rc;
+
+    for (size_t i = 0; i < journals.len && first != DECANT_NOMEM; i += strlen((char *)journals.data + i) + 1) {
+        rc = look_at(s, (char *)journals.data + i, first ? &later : err);
+        first = first ? first : rc;
+    }
+    if (!first)
+        first = dcn_buf_check(&s->transactions, err);
+    for (size_t i = 0; i < parts.len && !first; i += strlen((char *)parts.data + i) + 1)
+        first = check_part(s, (char *)parts.data + i, err);
+    dcn_buf_close(&parts);
+    dcn_buf_close(&journals);
+    return first;
+}
+
+/* A path is a folder, or a file in one. */
+static decant_status open_place(dcn_io *io, const char *path, dcn_dir **dir, char **name, decant_error *err)
+{
+    decant_status rc = dcn_io_open_dir(io, path, dir, err);
+
+    return rc == DECANT_NOT_FOUND ? dcn_io_split(io, path, dir, name, err) : rc;
+}
+
+decant_status dcn_recover(const dcn_env *env, const char *path, const decant_recover_options *options,
+                          decant_recovery **out, decant_error *err)
+{
+    decant_recover_options chosen = {0};
+    decant_error own = {.offset = DECANT_NO_OFFSET};
+    search s = {0};
+    char *name = NULL;
+    decant_status rc;
+
+    dcn_options_take(&chosen, sizeof chosen, options);
+    s.direction = chosen.direction;
+    s.found = dcn_alloc(1, sizeof *s.found);
+    if (!s.found) {
+        rc = dcn_error_nomem(&own);
+        goto done;
+    }
+    if ((rc = open_place(env->io, path ? path : ".", &s.dir, &name, &own)))
+        goto done;
+    s.name = name;
+    rc = look_everywhere(&s, &own);
+    if (rc != DECANT_NOMEM) {
+        *out = s.found;
+        s.found = NULL;
+    }
+done:
+    if (rc && rc != DECANT_NOMEM)
+        dcn_error_side(&own, DECANT_SIDE_OUTPUT);
+    if (rc && err)
+        *err = own;
+    decant_recovery_close(&s.found);
+    dcn_buf_close(&s.transactions);
+    dcn_dir_close(&s.dir);
+    dcn_free(&name);
+    return rc;
+}
+
+decant_status decant_recover(const char *path, const decant_recover_options *options, decant_recovery **out,
+                             decant_error *err)
+{
+    dcn_env env = dcn_env_default();
+
+    return dcn_recover(&env, path, options, out, err);
+}
+
+int decant_recovery_save(const decant_recovery *recovery, size_t index, decant_recovered *out)
+{
+    size_t size = out->size;
+
+    if (index >= recovery->count)
+        return 0;
+    memcpy(out, &recovery->saves[index].what, size < sizeof *out ? size : sizeof *out);
+    out->size = size;
+    return 1;
+}
+
+int decant_recovery_file(const decant_recovery *recovery, size_t index, size_t nth, const char **path, uint64_t *bytes,
+                         int *published)
+{
+    const file *f;
+
+    if (index >= recovery->count || nth >= recovery->saves[index].what.file_count)
+        return 0;
+    f = &recovery->saves[index].files[nth];
+    *path = f->path;
+    *bytes = f->bytes;
+    *published = f->published;
+    return 1;
+}
+
+void decant_recovery_close(decant_recovery **recovery)
+{
+    if (*recovery) {
+        dcn_arena_close(&(*recovery)->memory);
+        dcn_free(&(*recovery)->saves);
+    }
+    dcn_free(recovery);
+}
