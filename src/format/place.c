@@ -23,6 +23,9 @@ bool dcn_place_entry(const dcn_layout *how, const dcn_entry *entry, uint64_t own
 {
     uint64_t offset;
 
+    *at = end;
+    if (how->layout == DECANT_LAYOUT_CONGRUENT && !entry->data.len)
+        return false; /* it need not part its neighbours */
     if (how->layout == DECANT_LAYOUT_CONGRUENT && dcn_place_in_file(entry, &offset))
         return dcn_ckd_add(at, end, (offset - end) % DCN_CONGRUENT);
     return dcn_ckd_align(at, end, how->layout == DECANT_LAYOUT_ALIGNED ? how->align : own);
