@@ -64,7 +64,7 @@ static void lay_out(const dcn_format *format, const decant_model *model, decant_
     CHECK_OK(model_render(format, model, &how, &bytes, &len, &err), &err);
     CHECK_EQ(len, plans->items[0].total);
     CHECK_OK(model_open(format, bytes, len, NULL, 0, &again, &err), &err);
-    CHECK_OK(decant_diff(model, again, NULL, NULL, &totals, &err), &err);
+    CHECK_OK(decant_diff(model, again, NULL, NULL, NULL, &totals, &err), &err);
     CHECK(totals.tensors == model->count && totals.differences == 0);
     decant_model_close(&again);
     free(bytes);
