@@ -48,7 +48,7 @@ decant_status decant_check(const char *path, const decant_check_options *options
     if (!path)
         return decant_error_set(err, DECANT_BAD_CALL, "the path is NULL: name a file to check");
     dcn_options_take(&own, sizeof own, options);
-    if ((rc = dcn_reading_take(&how, own.open, err)) || (rc = dcn_open_input(&env, path, &in, err)))
+    if ((rc = dcn_reading_take(&how, own.open, err)) || (rc = dcn_open_input(&env, path, &how, &in, err)))
         return rc;
     rc = dcn_check(in, &how, &env.cut, LONG_RUN, &own, found, ctx, totals, err);
     dcn_input_close(&in);

@@ -22,8 +22,9 @@ void dcn_options_take(void *own, size_t own_size, const void *theirs);
 /* A caller's options of opening over the defaults. */
 decant_status dcn_reading_take(dcn_reading *own, const decant_open_options *theirs, decant_error *err);
 
-/* What a path names. @param out [owned] */
-decant_status dcn_open_input(const dcn_env *env, const char *path, dcn_input **out, decant_error *err);
+/* What a path stands for. @param out [owned] */
+decant_status dcn_open_input(const dcn_env *env, const char *path, const dcn_reading *how, dcn_input **out,
+                             decant_error *err);
 
 /* The kinds of place a model is saved to. */
 typedef enum dcn_target_kind {

@@ -4,6 +4,7 @@
 #include "api/env.h"
 #include "base/alloc.h"
 #include "format/format.h"
+#include "format/set.h"
 
 /* A failure to open is the input's. */
 static decant_status blame(const char *name, decant_status rc, decant_error *err)
@@ -27,21 +28,14 @@ decant_status dcn_reading_take(dcn_reading *own, const decant_open_options *thei
     return DECANT_OK;
 }
 
-static decant_status open_input(dcn_input *in, const decant_open_options *options, decant_model **out,
-                                decant_error *err)
-{
-    dcn_reading how;
-    decant_status rc = dcn_reading_take(&how, options, err);
-
-    return rc ? rc : dcn_format_open(in, how.format, &how.limits, how.lenient, out, err);
-}
-
 static decant_status open_bytes(decant_bytes *bytes, const char *name, const decant_open_options *options,
                                 decant_model **out, decant_error *err)
 {
     dcn_input in = {.bytes = bytes, .name = name};
+    dcn_reading how;
+    decant_status rc = dcn_reading_take(&how, options, err);
 
-    return open_input(&in, options, out, err);
+    return rc ? rc : dcn_format_open(&in, how.format, &how.limits, how.lenient, out, err);
 }
 
 /* Takes over the source. Offset and length 0: all of it. */
@@ -70,27 +64,21 @@ done:
     return rc;
 }
 
-decant_status dcn_open_input(const dcn_env *env, const char *path, dcn_input **out, decant_error *err)
+decant_status dcn_open_input(const dcn_env *env, const char *path, const dcn_reading *how, dcn_input **out,
+                             decant_error *err)
 {
-    dcn_dir *dir = NULL;
-    char *name = NULL;
-    decant_status rc;
-
-    if ((rc = dcn_io_split(env->io, path, &dir, &name, err)) == DECANT_OK)
-        rc = dcn_input_open(&dir, name, path, out, err);
-    dcn_free(&name);
-    dcn_dir_close(&dir);
-    return blame(path, rc, err);
+    return blame(path, dcn_set_open(env->io, path, &how->limits, out, err), err);
 }
 
 decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
                        decant_error *err)
 {
     dcn_input *in = NULL;
-    decant_status rc = dcn_open_input(env, path, &in, err);
+    dcn_reading how;
+    decant_status rc;
 
-    if (rc == DECANT_OK)
-        rc = open_input(in, options, out, err);
+    if (!(rc = dcn_reading_take(&how, options, err)) && !(rc = dcn_open_input(env, path, &how, &in, err)))
+        rc = dcn_format_open(in, how.format, &how.limits, how.lenient, out, err);
     dcn_input_close(&in);
     return blame(path, rc, err);
 }

@@ -135,6 +135,8 @@ static void close_file(dcn_input *in)
     file_input *f = (file_input *)in;
 
     decant_bytes_unref(&f->base.bytes);
+    dcn_beside_close(&f->base.beside);
+    dcn_free(&f->base.part);
     dcn_dir_close(&f->dir);
     dcn_dir_close(&f->home);
     dcn_free(&f->name);

@@ -15,6 +15,8 @@ struct dcn_input {
     /* a file beside it; NULL: nothing is. Called through dcn_input_sibling(), which checks the name */
     decant_status (*sibling)(dcn_input *in, const char *name, dcn_input **out, decant_error *err);
     void (*close)(dcn_input *in); /* NULL: it is somebody's who closes it himself */
+    struct dcn_beside *beside;    /* what else lies in the folder that was opened, if one was; set.h */
+    char *part;                   /* the first part that was named where this is its index; else NULL */
     const dcn_findings *findings; /* [lent] who lists all faults; NULL: the first one is the failure to open it */
 };
 
@@ -41,6 +43,8 @@ decant_status dcn_input_sibling(dcn_input *in, const char *name, size_t len, dcn
  * @param path  what the caller calls it; NULL: the folder's path and the name
  */
 decant_status dcn_input_open(dcn_dir **dir, const char *name, const char *path, dcn_input **out, decant_error *err);
+
+void dcn_beside_close(struct dcn_beside **beside);
 
 /* Accepts a pointer to NULL. */
 void dcn_input_close(dcn_input **in);

@@ -5,6 +5,7 @@
 #include "base/endian.h"
 #include "base/text.h"
 #include "format/format.h"
+#include "format/set.h"
 
 static const dcn_format *const formats[] = {&dcn_burnpack, &dcn_safetensors, NULL};
 
@@ -291,12 +292,13 @@ static decant_status note_origin(decant_model *model, const dcn_input *in, const
     model->format = format->name;
     if (in->name && !(model->path = dcn_arena_copy(&model->memory, in->name, strlen(in->name) + 1)))
         return dcn_error_nomem(err);
-    if (model->file_count)
-        return DECANT_OK; /* a set, which says itself what it is made of */
-    if ((rc = dcn_model_lies_in(model, in->name, in->bytes->len, err)) || !extension ||
-        has_extension(format, extension))
+    /* a set says itself what it is made of */
+    if (model->file_count == 0 && ((rc = dcn_model_lies_in(model, in->name, in->bytes->len, err)) ||
+                                   (extension && !has_extension(format, extension) &&
+                                    (rc = dcn_model_note(model, "odd", err, "the name ends in .%s, the content is %s",
+                                                         extension, format->name)))))
         return rc;
-    return dcn_model_note(model, "odd", err, "the name ends in .%s, the content is %s", extension, format->name);
+    return dcn_set_note(in, model, err);
 }
 
 decant_status dcn_format_open(dcn_input *in, const dcn_format *format, const dcn_limits *limits, unsigned lenient,

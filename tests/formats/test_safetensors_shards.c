@@ -41,10 +41,15 @@ static void put_shard(simdisk *disk, const char *name, const char *tensors, cons
 }
 
 /* Two shards of two tensors and one, and their index, in the folder that the prefix names. */
-static void put_set(simdisk *disk)
+static void put_parts(simdisk *disk)
 {
     put_shard(disk, PART(1, 2), "d4 a3", "{\"format\":\"pt\"}");
     put_shard(disk, PART(2, 2), "b2", "{\"format\":\"pt\"}");
+}
+
+static void put_set(simdisk *disk)
+{
+    put_parts(disk);
     simdisk_put_text(disk, INDEX,
                      "{\"metadata\":{\"total_size\":9},\"weight_map\":{\"a\":\"" PART(1, 2) "\",\"b\":\"" PART(
                          2, 2) "\",\"d\":\"" PART(1, 2) "\"}}");
@@ -481,8 +486,7 @@ TEST(shards__are_one_model_by_their_names)
     simdisk *disk = simdisk_new();
     decant_model *model = NULL;
 
-    put_set(disk);
-    simdisk_put_text(disk, INDEX, "{}"); /* not looked at: who wants it names it */
+    put_parts(disk);
     CHECK_OK(open_set(disk, PART(1, 2), 0, &model), &err);
     CHECK_TEXT(decant_model_path(model), PART(1, 2));
     CHECK_TEXT(openers_text(&model->openers),
@@ -563,13 +567,18 @@ TEST(shards__headers_alone_are_read_to_plan_however_much_data_there_is)
 
 TEST(shards__survive_the_failure_of_any_call_and_any_allocation)
 {
-    static const char *const paths[] = {INDEX, PART(1, 2)};
+    static const char *const paths[] = {"i/" INDEX, "p/" PART(1, 2), "i/" PART(1, 2), "i", "p/"};
     simdisk *disk = simdisk_new();
 
-    put_set(disk);
-    put_shard(disk, PART(1, 2), "d4 a3", "{\"format\":\"pt\",\"x\":\"1\"}");
-    put_shard(disk, PART(2, 2), "b2", "{\"format\":\"pt\",\"x\":\"2\"}");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++) {
+        put_shard(disk, i ? "p/" PART(1, 2) : "i/" PART(1, 2), "d4 a3", "{\"format\":\"pt\",\"x\":\"1\"}");
+        put_shard(disk, i ? "p/" PART(2, 2) : "i/" PART(2, 2), "b2", "{\"format\":\"pt\",\"x\":\"2\"}");
+        simdisk_put_text(disk, i ? "p/config.json" : "i/readme.md", "{}");
+        simdisk_put_text(disk, i ? "p/model.bin" : "i/consolidated.safetensors", "{}");
+    }
+    simdisk_put_text(disk, "i/" INDEX,
+                     "{\"weight_map\":{\"a\":\"" PART(1, 2) "\",\"b\":\"" PART(2, 2) "\",\"d\":\"" PART(1, 2) "\"}}");
+    for (size_t i = 0; i < 2 * sizeof paths / sizeof *paths; i++) {
         bool fired = true, calls = i % 2;
 
         for (size_t n = 0; fired; n++) {
@@ -586,8 +595,9 @@ TEST(shards__survive_the_failure_of_any_call_and_any_allocation)
             fired = calls ? g.fired : test_alloc_fired();
             test_alloc_disarm();
             gates_down(&g);
-            CHECK_EQ(rc, !fired ? DECANT_OK : calls ? DECANT_IO : DECANT_NOMEM);
-            CHECK_EQ(model != NULL, !fired);
+            if (rc || !fired || calls) /* only the words of an error that nobody sees can do without memory */
+                CHECK_EQ(rc, !fired ? DECANT_OK : calls ? DECANT_IO : DECANT_NOMEM);
+            CHECK_EQ(model != NULL, !rc);
             decant_model_close(&model);
             CHECK_EQ(disk->open_files + disk->open_dirs, 0);
         }

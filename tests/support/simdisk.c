@@ -379,6 +379,8 @@ static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, deca
                            .ours = !is_tmp};
     else if (found)
         facts_of(disk_of(d->io), found->inode, out);
+    else if (strcmp(d->path, ".") == 0 && sim_find_folder(disk_of(d->io)->state, text, strlen(text)))
+        *out = (dcn_facts){.dev = 7, .ino = UINT64_MAX - 1, .kind = DCN_KIND_FOLDER, .mode = 0755, .links = 2};
     else
         return failed(DECANT_NOT_FOUND, ENOENT, err);
     return DECANT_OK;
@@ -527,7 +529,8 @@ static const dcn_dir_ops dir_ops = {
 static decant_status sim_open_dir(dcn_io *io, const char *path, dcn_dir **out, decant_error *err)
 {
     simdisk *disk = disk_of(io);
-    folder *f = sim_find_folder(disk->state, path, strlen(path));
+    size_t len = strlen(path);
+    folder *f = sim_find_folder(disk->state, path, len > 1 && path[len - 1] == '/' ? len - 1 : len);
     sim_dir *d;
 
     if (!f)
