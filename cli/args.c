@@ -31,6 +31,8 @@ static const struct flag {
     {"layout", 0, LAYOUT, WRITES, offsetof(cli_args, layout), "LAYOUT",
      "where data lies: canonical, aligned, congruent"},
     {"align", 0, SIZE, WRITES, offsetof(cli_args, align), "SIZE", "aligned to multiples of this (4096)"},
+    {"max-shard-size", 0, SIZE, WRITES, offsetof(cli_args, max_shard), "SIZE",
+     "several files of at most this, and an index"},
     {"resume", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, resume), NULL, "finish it"},
     {"undo", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, undo), NULL, "undo it: all is as before"},
     {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss"},

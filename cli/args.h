@@ -24,9 +24,10 @@ typedef struct cli_args {
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force, deep;
     bool resume, undo;
-    unsigned allow;          /* DECANT_ALLOW_* */
+    unsigned allow; /* DECANT_ALLOW_* */
     decant_layout layout;
     uint64_t align;          /* bytes; 0: not given */
+    uint64_t max_shard;      /* bytes; 0: not given */
     const char *output, *to; /* NULL: not given */
     const char *check, *rtol, *atol;
     char **files; /* the words that are no flags; in argv, which is reordered */

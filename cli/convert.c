@@ -108,6 +108,22 @@ static void put_row(const char *label, const char *text)
     printf("%-9s %s\n", label, text);
 }
 
+/* What is written: the file, or the one that stands for the others. */
+static void put_output(FILE *out, const cli *c, const decant_report *report)
+{
+    const char *path = c->args.output, *found;
+    char number[CLI_NUMBER];
+    uint64_t bytes;
+    int published, durable;
+    size_t count = 0;
+
+    for (; decant_report_output(report, count, &found, &bytes, &published, &durable); count++)
+        path = count ? found : path;
+    cli_put_text(out, path, strlen(path), SIZE_MAX);
+    if (count > 1)
+        fprintf(out, " and %s more file%s", cli_thousands(number, count - 1), cli_plural(count - 1));
+}
+
 /* The files, where it is not one alone. */
 static void show_outputs(FILE *out, const char *margin, const decant_report *report)
 {
@@ -136,7 +152,7 @@ static void show_plan(const cli *c, const decant_report *report)
     printf(", %s tensor%s, %s\n", cli_thousands(number, decant_report_tensors(report)),
            cli_plural(decant_report_tensors(report)), cli_size(other, decant_report_data(report)));
     fputs("to        ", stdout);
-    cli_put_text(stdout, c->args.output, strlen(c->args.output), SIZE_MAX);
+    put_output(stdout, c, report);
     printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
     show_outputs(stdout, "          ", report);
 
@@ -160,6 +176,11 @@ static void show_plan(const cli *c, const decant_report *report)
     put_row("room", line);
     snprintf(line, sizeof line, "%.0f MiB", (double)decant_report_memory(report) / (1 << 20));
     put_row("memory", line);
+    if (decant_report_undone(report)) {
+        snprintf(line, sizeof line, "%zu interrupted save%s of it, first of all", decant_report_undone(report),
+                 cli_plural(decant_report_undone(report)));
+        put_row("undoes", line);
+    }
     for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
         put_row(i ? "" : "loses", text);
     if (!decant_report_loss(report, 0))
@@ -182,11 +203,14 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
     uint64_t bytes;
 
     fputs("saved ", stderr);
-    cli_put_text(stderr, c->args.output, strlen(c->args.output), SIZE_MAX);
+    put_output(stderr, c, report);
     fprintf(stderr, ": %s tensor%s, %s bytes in %s, %.0f MiB of memory\n",
             cli_thousands(tensors, decant_report_tensors(report)), cli_plural(decant_report_tensors(report)),
             cli_thousands(number, decant_report_size(report)), cli_duration(took, seconds),
             (double)peak_memory() / (1 << 20));
+    if (decant_report_undone(report))
+        fprintf(stderr, "  undone   %zu interrupted save%s\n", decant_report_undone(report),
+                cli_plural(decant_report_undone(report)));
     for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
         fprintf(stderr, "  lost     %s\n", text);
     for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
@@ -280,6 +304,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     put_json_texts(j, "loses", report, decant_report_loss);
     put_json_texts(j, "gains", report, decant_report_gain);
     put_json_texts(j, "replaces", report, decant_report_replaces);
+    cli_json_count(j, "undone", decant_report_undone(report));
     cli_json_bytes(j, "room", decant_report_room(report));
     cli_json_bytes(j, "free", decant_report_free(report));
     cli_json_bytes(j, "memory", decant_report_memory(report));
@@ -303,6 +328,7 @@ static int save(cli *c, const decant_model *model, const char *format, bool plan
     options.replace = c->args.force;
     options.layout = c->args.align ? DECANT_LAYOUT_ALIGNED : c->args.layout;
     options.align = c->args.align;
+    options.max_shard = c->args.max_shard;
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
 

@@ -42,11 +42,13 @@ typedef struct decant_save_options {
     void           *progress_ctx;
     decant_layout   layout;
     uint64_t        align; /* of DECANT_LAYOUT_ALIGNED, bytes: a power of two from 256 to 1 GiB; 0: 4096 */
+    uint64_t
+        max_shard; /* bytes of tensors in a file; what is more makes a set, with an index. 0: one file, however large */
 } decant_save_options;
 
-#define DECANT_SAVE_OPTIONS_INIT                                                  \
-    {                                                                             \
-        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0 \
+#define DECANT_SAVE_OPTIONS_INIT                                                     \
+    {                                                                                \
+        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0 \
     }
 
 /**

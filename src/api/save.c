@@ -125,6 +125,24 @@ static decant_status check_layout(const decant_save_options *options, decant_err
     return DECANT_OK;
 }
 
+static decant_status check_set(const saving *s, decant_error *err)
+{
+    if (!s->options.max_shard || s->format->has_sets)
+        return DECANT_OK;
+    decant_error_set(err, DECANT_UNSUPPORTED, "%s has no sets of several files", s->format->name);
+    dcn_error_hint(err, "leave --max-shard-size out, or choose safetensors");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_UNSUPPORTED;
+}
+
+/* The last component of a path, or what a set is named for where there is no path. */
+static const char *bare_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash ? slash + 1 : path ? path : "model";
+}
+
 static decant_status emit(saving *s, decant_error *err)
 {
     const char *from = s->model->format;
@@ -132,12 +150,14 @@ static decant_status emit(saving *s, decant_error *err)
         .allow = s->options.allow,
         .layout = s->options.layout,
         .align = s->options.align ? s->options.align : DEFAULT_ALIGN,
+        .max_shard = s->options.max_shard,
+        .name = bare_name(s->path),
         .loaders_format = from && strcmp(from, s->format->name) != 0 && !s->model->no_format,
     };
     decant_status rc;
 
-    if ((rc = check_layout(&s->options, err)) || (rc = dcn_plan_check_model(s->model, err)) ||
-        (rc = s->format->emit(s->model, &how, &s->plans, err)))
+    if ((rc = check_layout(&s->options, err)) || (rc = check_set(s, err)) ||
+        (rc = dcn_plan_check_model(s->model, err)) || (rc = s->format->emit(s->model, &how, &s->plans, err)))
         return rc;
     return dcn_plans_check_losses(&s->plans, s->format->name, s->options.allow, err);
 }

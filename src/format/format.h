@@ -27,6 +27,7 @@ typedef struct dcn_format {
     decant_status (*index)(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
                            decant_error *err);
     decant_status (*emit)(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
+    bool has_sets;      /* a model may be several files */
     const char *covers; /* what agrees in a file that opens: "header, ranges and size" */
     const char *lacks;  /* what the format cannot show: "this format carries no checksums" */
 } dcn_format;

@@ -56,6 +56,8 @@ typedef struct dcn_layout {
     unsigned allow; /* DECANT_ALLOW_* */
     decant_layout layout;
     uint64_t align;      /* of DECANT_LAYOUT_ALIGNED */
+    uint64_t max_shard;  /* bytes of tensors in a file, for formats that have sets; 0: one file */
+    const char *name;    /* bare, of the output; what the files of a set are named for. Never NULL with max_shard */
     bool loaders_format; /* safetensors: a file made from another format says format = pt, as its loaders want */
 } dcn_layout;
 

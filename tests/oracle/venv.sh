@@ -12,7 +12,7 @@ fi
 rm -rf .venv
 mkdir -p build
 if ! { python3 -m venv .venv &&
-    .venv/bin/pip install --only-binary :all: --retries 1 --timeout 20 -r "$wanted"; } >build/venv.log 2>&1; then
+    .venv/bin/pip install --no-deps --only-binary :all: --retries 1 --timeout 20 -r "$wanted"; } >build/venv.log 2>&1; then
     echo "venv: no registry gave the packages of $wanted, so what needs them is skipped; see build/venv.log" >&2
     exit 77
 fi

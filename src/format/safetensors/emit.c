@@ -14,8 +14,6 @@
 
 enum {
     NO_RANK = -1,
-    HELD =
-        4096, /* the front that is written last: at least the length of the header, and one page where there is one */
     KINDS = 8 /* of extras; there are fewer */
 };
 
@@ -87,19 +85,6 @@ static int by_key(const void *a, const void *b)
     const dcn_value *x = *(const dcn_value *const *)a, *y = *(const dcn_value *const *)b;
 
     return dcn_text_compare(x->key, x->key_len, y->key, y->key_len);
-}
-
-/* The tensors in the order of the output. NULL without memory. */
-static const dcn_entry **order_tensors(const decant_model *model)
-{
-    const dcn_entry **order = dcn_alloc(model->count, sizeof(const dcn_entry *));
-
-    if (!order)
-        return NULL;
-    for (size_t i = 0; i < model->count; i++)
-        order[i] = &model->entries[i];
-    dcn_sort(order, model->count, sizeof(const dcn_entry *), by_dtype_and_name);
-    return order;
 }
 
 /* The texts among the values, by key: the reference leaves their order to its hash map. */
@@ -190,14 +175,13 @@ static decant_status too_long(decant_error *err)
  * There are no gaps: which multiple of DCN_CONGRUENT and what rest data must start at, for the most bytes to lie congruent
  * to where they are in their files.
  */
-static decant_status best_rest(const decant_model *model, const dcn_entry *const *tensors, uint64_t *rest,
-                               decant_error *err)
+static decant_status best_rest(const dcn_entry *const *tensors, size_t count, uint64_t *rest, decant_error *err)
 {
     uint64_t *bytes = dcn_alloc(DCN_CONGRUENT, sizeof *bytes), begin = 0, offset;
 
     if (!bytes)
         return dcn_error_nomem(err);
-    for (size_t i = 0; i < model->count; begin += tensors[i++]->data.len)
+    for (size_t i = 0; i < count; begin += tensors[i++]->data.len)
         if (dcn_place_in_file(tensors[i], &offset))
             bytes[(offset - begin) % DCN_CONGRUENT] += tensors[i]->data.len;
     *rest = 0;
@@ -209,8 +193,8 @@ static decant_status best_rest(const decant_model *model, const dcn_entry *const
 }
 
 /* Spaces behind the header, which is where the format allows any number: at least up to a multiple of 8. */
-static decant_status pad_header(const decant_model *model, const dcn_entry *const *tensors, const dcn_layout *how,
-                                dcn_buf *buf, decant_error *err)
+static decant_status pad_header(const dcn_entry *const *tensors, size_t count, const dcn_layout *how, dcn_buf *buf,
+                                decant_error *err)
 {
     uint64_t rest;
     decant_status rc;
@@ -219,7 +203,7 @@ static decant_status pad_header(const decant_model *model, const dcn_entry *cons
     if (how->layout == DECANT_LAYOUT_ALIGNED) {
         dcn_buf_fill(buf, ' ', (size_t)(-(uint64_t)buf->len % how->align));
     } else if (how->layout == DECANT_LAYOUT_CONGRUENT) {
-        if ((rc = best_rest(model, tensors, &rest, err)))
+        if ((rc = best_rest(tensors, count, &rest, err)))
             return rc;
         dcn_buf_fill(buf, ' ', (size_t)((rest - buf->len) % DCN_CONGRUENT));
     }
@@ -227,8 +211,9 @@ static decant_status pad_header(const decant_model *model, const dcn_entry *cons
 }
 
 /* The length and the header, padded. `data` is where data starts, `end` where it ends. */
-static decant_status build_header(const decant_model *model, const dcn_entry *const *tensors, const dcn_layout *how,
-                                  bool add_format, dcn_buf *buf, uint64_t *data, uint64_t *end, decant_error *err)
+static decant_status build_header(const decant_model *model, const dcn_entry *const *tensors, size_t count,
+                                  const dcn_layout *how, bool add_format, dcn_buf *buf, uint64_t *data, uint64_t *end,
+                                  decant_error *err)
 {
     uint64_t begin = 0, next;
     bool comma = false;
@@ -238,7 +223,7 @@ static decant_status build_header(const decant_model *model, const dcn_entry *co
     dcn_buf_byte(buf, '{');
     if ((rc = put_metadata(buf, model, add_format, &comma, err)))
         return rc;
-    for (size_t i = 0; i < model->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (dcn_ckd_add(&next, begin, tensors[i]->data.len))
             return too_long(err);
         if (comma)
@@ -248,7 +233,7 @@ static decant_status build_header(const decant_model *model, const dcn_entry *co
         begin = next;
     }
     dcn_buf_byte(buf, '}');
-    if ((rc = pad_header(model, tensors, how, buf, err)))
+    if ((rc = pad_header(tensors, count, how, buf, err)))
         return rc;
     dcn_put_le(buf->data, buf->len - DCN_ST_PREFIX, DCN_ST_PREFIX);
     *data = buf->len;
@@ -268,39 +253,71 @@ static decant_status check_readers(uint64_t header, const dcn_layout *how, decan
     return DECANT_LIMIT;
 }
 
-/* In the canonical layout byte for byte what safetensors 0.8.0 writes: by dtype, the widest first, then by the bytes of the names. */
-decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err)
+/*
+ * A file of these tensors, which are sorted: in the canonical layout byte for byte what safetensors 0.8.0 writes, by dtype,
+ * the widest first, then by the bytes of the names.
+ *
+ * @param header_len  of the file with the longest header so far
+ */
+static decant_status emit_file(const decant_model *model, const dcn_entry **tensors, size_t count,
+                               const dcn_layout *how, bool add_format, uint64_t *header_len, dcn_plans *out,
+                               decant_error *err)
 {
-    bool add_format = how->loaders_format && !dcn_model_text(model, "format");
-    const dcn_entry **tensors = NULL;
     dcn_buf header = {0};
     dcn_plan *plan = NULL;
     uint64_t at, end;
     decant_status rc;
 
-    if ((rc = check_losses(model, how, out, err)))
-        return rc;
-    if (!(tensors = order_tensors(model))) {
-        rc = dcn_error_nomem(err);
-        goto done;
-    }
-    if ((rc = build_header(model, tensors, how, add_format, &header, &at, &end, err)) ||
+    dcn_sort(tensors, count, sizeof(const dcn_entry *), by_dtype_and_name);
+    if ((rc = build_header(model, tensors, count, how, add_format, &header, &at, &end, err)) ||
         (rc = check_readers(at - DCN_ST_PREFIX, how, err)) || (rc = dcn_plans_add(out, model, &plan, err)) ||
-        (rc = dcn_plan_reserve(plan, model->count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
+        (rc = dcn_plan_reserve(plan, count + 1, err)) || (rc = dcn_plan_literal(plan, 0, &header, err)))
         goto done;
-    if (add_format)
-        dcn_plans_gain(out, "metadata format = pt");
-    dcn_st_openers(at - DCN_ST_PREFIX, add_format || dcn_st_for_loaders(model), &out->openers);
-    for (size_t i = 0; i < model->count; i++) {
+    *header_len = at - DCN_ST_PREFIX > *header_len ? at - DCN_ST_PREFIX : *header_len;
+    for (size_t i = 0; i < count; i++) {
         if ((rc = dcn_plan_entry(plan, at, (size_t)(tensors[i] - model->entries), err)))
             goto done;
         at += tensors[i]->data.len;
     }
     dcn_plan_finish(plan, end);
-    plan->held = dcn_min(HELD, end);
-    out->layout = dcn_layout_name(how->layout);
+    plan->held = dcn_min(DCN_ST_HELD, end);
 done:
     dcn_buf_close(&header);
-    dcn_free(&tensors);
+    return rc;
+}
+
+static decant_status emit_set(const decant_model *model, const dcn_st_hands *hands, const dcn_layout *how,
+                              bool add_format, uint64_t *header_len, dcn_plans *out, decant_error *err)
+{
+    decant_status rc;
+
+    for (size_t k = 0, from = 0; k < hands->count; from = hands->ends[k++])
+        if ((rc = emit_file(model, hands->tensors + from, hands->ends[k] - from, how, add_format, header_len, out,
+                            err)) ||
+            (rc = dcn_st_shard_name(how->name, k + 1, hands->count, &out->items[k].name, err)))
+            return rc;
+    return dcn_st_emit_map(model, hands, how->name, out, err);
+}
+
+decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err)
+{
+    bool add_format = how->loaders_format && !dcn_model_text(model, "format");
+    dcn_st_hands hands = {0};
+    uint64_t header_len = 0;
+    decant_status rc;
+
+    if ((rc = check_losses(model, how, out, err)) ||
+        (rc = dcn_st_deal(model, how->max_shard ? how->max_shard : UINT64_MAX, &hands, err)))
+        goto done;
+    rc = hands.count > 1 ? emit_set(model, &hands, how, add_format, &header_len, out, err)
+                         : emit_file(model, hands.tensors, model->count, how, add_format, &header_len, out, err);
+    if (rc)
+        goto done;
+    if (add_format)
+        dcn_plans_gain(out, "metadata format = pt");
+    dcn_st_openers(header_len, add_format || dcn_st_for_loaders(model), &out->openers);
+    out->layout = dcn_layout_name(how->layout);
+done:
+    dcn_st_hands_close(&hands);
     return rc;
 }

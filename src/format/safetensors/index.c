@@ -571,6 +571,7 @@ const dcn_format dcn_safetensors = {
     .probe = probe,
     .index = dcn_st_index,
     .emit = dcn_st_emit,
+    .has_sets = true,
     .covers = "header, ranges and size",
     .lacks = "this format carries no checksums",
 };

@@ -53,6 +53,27 @@ bool dcn_st_is_index(const dcn_clue *clue);
 /* Notes to what the data in the files is aligned. */
 decant_status dcn_st_note_layout(decant_model *model, decant_error *err);
 
+/* The front of a file that is written last: at least the length of the header, and one page where there is one. */
+enum { DCN_ST_HELD = 4096 };
+
+/* The tensors of a model, dealt to files. */
+typedef struct dcn_st_hands {
+    const dcn_entry **tensors; /* file by file, in the order of the model */
+    size_t *ends;              /* of each file, in `tensors` */
+    size_t count;              /* of files; 0: there is no tensor */
+} dcn_st_hands;
+
+/* Deals them so that each file holds at most `cap` bytes, or one tensor. @param out  closed by the caller also on failure */
+decant_status dcn_st_deal(const decant_model *model, uint64_t cap, dcn_st_hands *out, decant_error *err);
+void dcn_st_hands_close(dcn_st_hands *hands);
+
+/* The name of a file of a set that is asked for as NAME. @param out [owned] */
+decant_status dcn_st_shard_name(const char *name, size_t number, size_t count, char **out, decant_error *err);
+
+/* Adds the index, behind the plans of the files that it names. */
+decant_status dcn_st_emit_map(const decant_model *model, const dcn_st_hands *hands, const char *name, dcn_plans *out,
+                              decant_error *err);
+
 decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
 
 /* Whether the metadata says what transformers wants to read. */
