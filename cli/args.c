@@ -23,6 +23,8 @@ static const struct flag {
     {"to", 0, TEXT, WRITES, offsetof(cli_args, to), "FORMAT", "the format, by a name that decant formats prints"},
     {"force", 'f', SWITCH, WRITES, offsetof(cli_args, force), NULL, "replace OUT when the new one is complete"},
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
+    {"verify", 0, SWITCH, WRITES, offsetof(cli_args, verify), NULL,
+     "read OUT back from the disk and compare, then publish it"},
     {"deep", 0, SWITCH, CLI_VERIFY, offsetof(cli_args, deep), NULL,
      "read all values too: NaN, infinity, runs of zeros"},
     {"rtol", 0, TEXT, CLI_DIFF, offsetof(cli_args, rtol), "X", "numbers may differ by X times that of B"},

@@ -22,7 +22,7 @@ enum {
 
 typedef struct cli_args {
     bool help, version, quiet, verbose, json;
-    bool lenient, dry_run, force, deep;
+    bool lenient, dry_run, force, deep, verify;
     bool resume, undo;
     unsigned allow; /* DECANT_ALLOW_* */
     decant_layout layout;

@@ -217,6 +217,10 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
         fprintf(stderr, "  gained   %s\n", text);
     for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
         fprintf(stderr, "  replaced %s\n", text);
+    if (decant_report_verified(report))
+        fprintf(stderr,
+                *decant_report_digest(report) ? "  model    %s, read back and equal\n" : "%s  read back and equal\n",
+                decant_report_digest(report));
     if (!c->args.verbose)
         return;
     show_outputs(stderr, "  wrote    ", report);
@@ -298,6 +302,8 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_count(j, "tensor_count", decant_report_tensors(report));
     cli_json_bool(j, "published", decant_report_published(report));
     cli_json_bool(j, "durable", decant_report_durable(report));
+    cli_json_bool(j, "verified", decant_report_verified(report));
+    cli_json_text(j, "model", decant_report_digest(report));
     put_json_readers(j, report);
     cli_json_close(j, '}');
     put_json_outputs(j, report);
@@ -326,6 +332,7 @@ static int save(cli *c, const decant_model *model, const char *format, bool plan
     options.format = format;
     options.allow = c->args.allow;
     options.replace = c->args.force;
+    options.verify = c->args.verify;
     options.layout = c->args.align ? DECANT_LAYOUT_ALIGNED : c->args.layout;
     options.align = c->args.align;
     options.max_shard = c->args.max_shard;

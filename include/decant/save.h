@@ -44,11 +44,12 @@ typedef struct decant_save_options {
     uint64_t        align; /* of DECANT_LAYOUT_ALIGNED, bytes: a power of two from 256 to 1 GiB; 0: 4096 */
     uint64_t
         max_shard; /* bytes of tensors in a file; what is more makes a set, with an index. 0: one file, however large */
+    int verify;    /* files: read back from the disk and compared before they are published */
 } decant_save_options;
 
-#define DECANT_SAVE_OPTIONS_INIT                                                     \
-    {                                                                                \
-        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0 \
+#define DECANT_SAVE_OPTIONS_INIT                                                        \
+    {                                                                                   \
+        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0, 0 \
     }
 
 /**
@@ -69,6 +70,9 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_plan(const decant_model *model
  * 0666 less the umask.
  *
  * Providers are asked at most once each, in the order of the output, each released before the next.
+ *
+ * With `verify` the scratch file is read back, past the page cache, and compared with checksums that were made on the way,
+ * and only then renamed; what differs is DECANT_IO. Then no blocks are shared, and the report has the model's digest.
  *
  * @param report  [owned] NULL: no report. Written also with DECANT_NOT_DURABLE
  * @return DECANT_LOSS, DECANT_LIMIT, DECANT_MISMATCH, DECANT_DUPLICATE (nothing was touched); DECANT_EXISTS,
@@ -140,6 +144,10 @@ DECANT_API size_t decant_report_undone(const decant_report *report);
 /** How the data lies: "canonical", "aligned", "congruent", and why not as asked where that could not be. */
 DECANT_API const char *decant_report_layout(const decant_report *report);
 DECANT_API uint64_t    decant_report_padding(const decant_report *report); /* bytes of gaps in it */
+/** Whether what was saved was read back and is what was written. */
+DECANT_API int decant_report_verified(const decant_report *report);
+/** The digest of what was read back, as decant_digest() of it; "" where nothing was, or the build has no SHA-256. */
+DECANT_API const char *decant_report_digest(const decant_report *report);
 /** What is lost ("3 param ids"), index from 0. NULL past the last. */
 DECANT_API const char *decant_report_loss(const decant_report *report, size_t index);
 /** What the output gets that the model does not have ("metadata format = pt"), index from 0. NULL past the last. */

@@ -1,5 +1,6 @@
 #include "api/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,7 +23,8 @@ struct decant_report {
     const char *path, *format, *layout;
     uint64_t size, data, padding, staging, room, free;
     size_t tensors, undone;
-    bool published, durable;
+    bool published, durable, verified;
+    char digest[DECANT_DIGEST];
     dcn_loss losses[DCN_LOSSES];
     size_t loss_count;
     const char *gains[DCN_GAINS];
@@ -113,8 +115,10 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     return DECANT_OK;
 }
 
-void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes)
+void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes, const char *proof)
 {
+    report->verified = proof != NULL;
+    snprintf(report->digest, sizeof report->digest, "%s", proof ? proof : "");
     for (size_t i = 0; i < report->line_count; i++) {
         report->lines[i].shared = routes->items[i].shared;
         report->lines[i].reason = routes->items[i].reason;
@@ -191,6 +195,16 @@ const char *decant_report_layout(const decant_report *report)
 uint64_t decant_report_padding(const decant_report *report)
 {
     return report->padding;
+}
+
+int decant_report_verified(const decant_report *report)
+{
+    return report->verified;
+}
+
+const char *decant_report_digest(const decant_report *report)
+{
+    return report->digest;
 }
 
 const char *decant_report_loss(const decant_report *report, size_t index)

@@ -10,7 +10,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
                                 const dcn_cut *cut, const char *path, const char *format, decant_report **out,
                                 decant_error *err);
 
-/* What came of it: one output a plan. */
-void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes);
+/* What came of it: one output a plan. @param proof  the digest of what was read back, "" where it has none; NULL: nothing was */
+void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes, const char *proof);
 
 #endif

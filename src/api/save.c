@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "format/format.h"
 #include "pour/recover.h"
+#include "survey/digest.h"
 
 enum { DEFAULT_ALIGN = 4096, LEAST_ALIGN = 256, MOST_ALIGN = 1 << 30 };
 
@@ -24,11 +25,12 @@ typedef struct saving {
     char *name;
     dcn_plans plans;
     dcn_routes routes;
-    dcn_source **sources;  /* those of the routes */
-    dcn_arena memory;      /* paths of landings */
-    dcn_landing *landings; /* one a plan */
-    dcn_output **outputs;  /* likewise; NULL: not made yet */
-    dcn_journal journal;   /* of several files */
+    dcn_source **sources;       /* those of the routes */
+    dcn_arena memory;           /* paths of landings */
+    dcn_landing *landings;      /* one a plan */
+    dcn_output **outputs;       /* likewise; NULL: not made yet */
+    dcn_journal journal;        /* of several files */
+    char digest[DECANT_DIGEST]; /* of what was read back; "": not known */
 } saving;
 
 static bool is_file(const saving *s)
@@ -265,6 +267,16 @@ static decant_status land(saving *s, decant_error *err)
     return DECANT_OK;
 }
 
+/* What is read back is a file that is not in place yet. */
+static decant_status check_verify(const saving *s, decant_error *err)
+{
+    if (!s->options.verify || s->target->kind == DCN_TO_FILE || s->target->kind == DCN_TO_NOWHERE)
+        return DECANT_OK;
+    (void)decant_error_set(err, DECANT_BAD_CALL, "only a file that is saved as a whole is read back");
+    dcn_error_hint(err, "save it to a path, or leave verify out");
+    return DECANT_BAD_CALL;
+}
+
 /* One place holds one output. */
 static decant_status check_count(const saving *s, decant_error *err)
 {
@@ -298,9 +310,10 @@ static decant_status plan(saving *s, bool plan_only, decant_error *err)
     decant_status rc;
 
     if ((rc = choose_format(s, err)) || (is_file(s) && (rc = choose_path(s, err))) || (rc = emit(s, err)) ||
-        (rc = check_count(s, err)) || (is_file(s) && (rc = open_folder(s, err))) || (rc = land(s, err)) ||
-        (rc = dcn_routes_collect(&s->plans, s->env->cut.share, &s->routes, err)) || (rc = list_sources(s, err)) ||
-        (rc = dcn_sources_check(s->sources, s->routes.count, err)))
+        (rc = check_count(s, err)) || (rc = check_verify(s, err)) || (is_file(s) && (rc = open_folder(s, err))) ||
+        (rc = land(s, err)) ||
+        (rc = dcn_routes_collect(&s->plans, s->options.verify ? UINT64_MAX : s->env->cut.share, &s->routes, err)) ||
+        (rc = list_sources(s, err)) || (rc = dcn_sources_check(s->sources, s->routes.count, err)))
         return rc;
     return is_file(s) ? check_place(s, plan_only, err) : DECANT_OK;
 }
@@ -343,9 +356,54 @@ static decant_status create_outputs(saving *s, decant_error *err)
     return rc;
 }
 
+/* --- what is read back ----------------------------------------------------------------------------------------------- */
+
+/* The digest of what is read back, of all outputs together. */
+typedef struct proving {
+    const dcn_plans *plans;
+    dcn_scan scan;          /* of the plan that passes */
+    dcn_digester *digester; /* NULL: the build has no SHA-256 */
+    char *hex;
+} proving;
+
+static decant_status begin_proof(proving *p, const dcn_plans *plans, char *hex, decant_error *err)
+{
+    size_t count = 0;
+    decant_status rc;
+
+    for (size_t i = 0; i < plans->count; i++)
+        count += plans->items[i].count;
+    p->plans = plans;
+    p->hex = hex;
+    rc = dcn_digester_create(count, NULL, NULL, NULL, &p->digester, err);
+    return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
+}
+
+/* It is complete before anything is published, so that it cannot fail afterwards. */
+static decant_status see_proof(void *ctx, size_t plan, uint64_t at, const dcn_chunk *chunk, decant_error *err)
+{
+    proving *p = ctx;
+    const dcn_plan *this = &p->plans->items[plan];
+    decant_status rc;
+
+    if (!p->digester)
+        return DECANT_OK;
+    if (at == 0)
+        p->scan = (dcn_scan){.plan = this, .viewer = dcn_digester_viewer(p->digester)};
+    if ((rc = dcn_scan_take(&p->scan, at, chunk->data, chunk->len, err)) || at + chunk->len < this->total)
+        return rc;
+    if ((rc = dcn_scan_end(&p->scan, err)) || plan + 1 < p->plans->count)
+        return rc;
+    return dcn_digester_end(p->digester, p->hex, err);
+}
+
+/* --- doing it -------------------------------------------------------------------------------------------------------- */
+
 static decant_status pour(saving *s, decant_error *err)
 {
     dcn_crew *crew = NULL;
+    proving back = {0};
+    const dcn_proof proof = {see_proof, &back};
     dcn_job job = {
         .plans = &s->plans,
         .sources = s->sources,
@@ -359,12 +417,18 @@ static decant_status pour(saving *s, decant_error *err)
 
     if (rc || (rc = create_outputs(s, err)))
         goto done;
+    if (s->options.verify) {
+        if ((rc = begin_proof(&back, &s->plans, s->digest, err)))
+            goto done;
+        job.proof = &proof;
+    }
     job.crew = crew;
     job.outputs = s->outputs;
     job.journal = s->plans.count > 1 ? &s->journal : NULL;
     if ((rc = dcn_pour(&job, err)) == DECANT_OK && s->target->kind == DCN_TO_NEW)
         rc = dcn_output_new_take(s->outputs[0], s->target->bytes, err);
 done:
+    dcn_digester_close(&back.digester);
     dcn_crew_close(&crew);
     return rc;
 }
@@ -404,7 +468,7 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
         rc = pour(&s, &failure);
 done:
     if (made && s.outputs)
-        dcn_report_outcome(made, s.outputs, &s.routes);
+        dcn_report_outcome(made, s.outputs, &s.routes, s.options.verify ? s.digest : NULL);
     if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE)) {
         *report = made;
         made = NULL;

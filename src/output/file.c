@@ -32,8 +32,9 @@ enum {
 typedef struct file_output {
     dcn_output out;
     dcn_file *file;
-    bool made; /* the file is of our making, and goes with us */
-    bool old;  /* a regular file is to be replaced */
+    bool forgotten; /* by the page cache */
+    bool made;      /* the file is of our making, and goes with us */
+    bool old;       /* a regular file is to be replaced */
     uint8_t *held;
     size_t held_len;
     dcn_source *const *sources;
@@ -137,7 +138,7 @@ static decant_status name_part(file_output *f, decant_error *err)
  */
 static decant_status create_part(file_output *f, uint32_t mode, decant_error *err)
 {
-    unsigned flags = DCN_WRITE | DCN_CREATE_NEW | DCN_NO_FOLLOW | DCN_ONCE;
+    unsigned flags = DCN_READ | DCN_WRITE | DCN_CREATE_NEW | DCN_NO_FOLLOW | DCN_ONCE;
     dcn_facts named;
     decant_status rc;
 
@@ -392,6 +393,17 @@ static decant_status seal_in_place(dcn_output *o, decant_error *err)
     return write_held((file_output *)o, err);
 }
 
+/* Past the page cache, where the system lets go of what it has just been told to keep. */
+static decant_status reread(dcn_output *o, uint64_t at, void *dst, size_t len, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+    dcn_range range = {at, dst, len};
+    decant_status rc = f->forgotten ? DECANT_OK : dcn_file_forget(f->file, err);
+
+    f->forgotten = true;
+    return rc && rc != DECANT_UNSUPPORTED ? rc : dcn_file_read(f->file, &range, 1, err);
+}
+
 static decant_status rejoin(dcn_output *o, const dcn_facts *part, decant_error *err)
 {
     file_output *f = (file_output *)o;
@@ -485,6 +497,7 @@ static const dcn_output_ops file_ops = {
     .reserve = reserve,
     .copy = copy_file,
     .seal = seal,
+    .reread = reread,
     .rejoin = rejoin,
     .publish = publish,
     .settle = settle,

@@ -62,6 +62,12 @@ decant_status dcn_output_seal(dcn_output *o, decant_error *err)
     return o->ops->seal ? blame(o, o->ops->seal(o, err), err) : DECANT_OK;
 }
 
+decant_status dcn_output_reread(dcn_output *o, uint64_t at, void *dst, size_t len, decant_error *err)
+{
+    assert(o->phase == DCN_SEALED && o->ops->reread);
+    return blame(o, o->ops->reread(o, at, dst, len, err), err);
+}
+
 decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err)
 {
     assert(o->phase == DCN_NEW && o->ops->rejoin);

@@ -33,6 +33,8 @@ typedef struct dcn_output_ops {
                           decant_error *err);
     /* optional: what is held back goes in, mode and owner; all of it durable where the output can be */
     decant_status (*seal)(dcn_output *o, decant_error *err);
+    /* optional: bytes as they are on the medium, once it is sealed, as far as the system lets that be known */
+    decant_status (*reread)(dcn_output *o, uint64_t at, void *dst, size_t len, decant_error *err);
     decant_status (*rejoin)(dcn_output *o, const dcn_facts *part,
                             decant_error *err);                 /* optional: in place of begin to seal */
     decant_status (*publish)(dcn_output *o, decant_error *err); /* optional: it gets its name */
@@ -69,6 +71,7 @@ decant_status dcn_output_clone(dcn_output *o, uint64_t at, dcn_source *from, uin
                                decant_error *err);
 decant_status dcn_output_reserve(dcn_output *o, uint64_t at, uint64_t len, decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
+decant_status dcn_output_reread(dcn_output *o, uint64_t at, void *dst, size_t len, decant_error *err);
 decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);
 decant_status dcn_output_settle(dcn_output *o, decant_error *err);

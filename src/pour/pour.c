@@ -1,10 +1,12 @@
 #include "pour/pour.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "pour/checksums.h"
 #include "pour/intent.h"
 #include "pour/steps.h"
 
@@ -20,6 +22,7 @@ typedef struct parcel {
     dcn_output *out;
     uint64_t at;
     dcn_chunk chunk;
+    dcn_checksums *sums; /* NULL: nobody asks */
 } parcel;
 
 typedef struct slot {
@@ -55,6 +58,8 @@ typedef struct pouring {
     making *makings; /* in the order of the output, at most `most`; NULL likewise */
     size_t making_count;
     uint64_t done, total; /* bytes, of all plans */
+    dcn_checksums *sums;  /* one a plan; NULL: nothing is read back */
+    dcn_checksums *sum;   /* of the plan at hand */
     dcn_intent intent;    /* with a journal */
     bool in_doubt;        /* whether the journal says COMMIT */
 } pouring;
@@ -63,6 +68,8 @@ static decant_status deliver(void *ctx, decant_error *err)
 {
     parcel *p = ctx;
 
+    if (p->sums)
+        dcn_checksums_put(p->sums, p->chunk.data, p->chunk.len);
     return dcn_output_write(p->out, p->at, &p->chunk, 1, err);
 }
 
@@ -188,7 +195,7 @@ static decant_status flush(pouring *p, decant_error *err)
     if (rc == DECANT_OK && len && !(p->out->ops->can & DCN_CAN_LEND)) {
         parcel *load = &p->slots[p->current].parcel;
 
-        *load = (parcel){p->out, p->base, {p->dst, (size_t)len}};
+        *load = (parcel){p->out, p->base, {p->dst, (size_t)len}, p->sum};
         rc = send(p, load, err);
     }
     p->base = p->end = p->at;
@@ -261,7 +268,7 @@ static decant_status put_direct(pouring *p, const uint8_t *data, uint64_t len, d
 
     while (len && rc == DECANT_OK) {
         size_t n = (size_t)dcn_min(len, p->job->cut.slot - p->at % p->job->cut.slot);
-        parcel load = {p->out, p->at, {data, n}};
+        parcel load = {p->out, p->at, {data, n}, p->sum};
 
         if ((rc = send(p, &load, err)) || (rc = dcn_crew_wait(p->job->crew, LANE, 0, err)))
             break;
@@ -338,7 +345,7 @@ static decant_status put_file(pouring *p, dcn_source *from, uint64_t at, uint64_
     uint64_t first = p->plan->held > p->job->cut.slot ? p->plan->held : p->job->cut.slot, done = 0;
     decant_status rc;
 
-    if (len >= p->job->cut.direct && p->out->ops->copy && from != p->read) {
+    if (len >= p->job->cut.direct && p->out->ops->copy && from != p->read && !p->sum) {
         done = p->at < first ? dcn_min(len, first - p->at) : 0;
         if ((rc = want(p, from, at, done, err)) ||
             (done < len && (rc = copy_direct(p, from, at + done, len - done, &done, err))))
@@ -363,7 +370,7 @@ static dcn_route *find_clone(pouring *p, const dcn_step *step, uint64_t *at, uin
 {
     dcn_route *route = NULL;
 
-    if (step->kind == DCN_STEP_RUN && p->job->routes && p->out->ops->clone)
+    if (step->kind == DCN_STEP_RUN && p->job->routes && p->out->ops->clone && !p->sum)
         route = dcn_routes_find(p->job->routes, step->source, &p->route);
     *len = route && route->clones ? dcn_step_blocks(step, p->plan->held, p->job->cut.share, at) : 0;
     return *len ? route : NULL;
@@ -602,6 +609,7 @@ static void turn_to(pouring *p, size_t i)
 {
     p->plan = &p->job->plans->items[i];
     p->out = p->job->outputs[i];
+    p->sum = p->sums ? &p->sums[i] : NULL;
     p->at = p->base = p->end = 0;
 }
 
@@ -626,6 +634,53 @@ static decant_status pour_one(pouring *p, decant_error *err)
     return rc;
 }
 
+/* What is read back counts as much as what is written. */
+static decant_status prepare_proof(pouring *p, decant_error *err)
+{
+    const dcn_plans *plans = p->job->plans;
+    decant_status rc = DECANT_OK;
+
+    p->total *= 2;
+    if (!(p->sums = dcn_alloc(plans->count, sizeof *p->sums)))
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < plans->count && rc == DECANT_OK; i++)
+        rc = dcn_checksums_begin(&p->sums[i], plans->items[i].total, p->job->cut.slot, err);
+    return rc;
+}
+
+static decant_status misread(uint64_t at, size_t len, decant_error *err)
+{
+    (void)decant_error_set(err, DECANT_IO,
+                           "what was read back differs from what was written, in bytes %" PRIu64 " to %" PRIu64, at,
+                           at + len - 1);
+    dcn_error_hint(err, "nothing was published: check the disk and the memory, and save to another disk");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_IO;
+}
+
+/* Reads the output at hand back and compares it with what was written. */
+static decant_status prove(pouring *p, size_t plan, decant_error *err)
+{
+    const dcn_proof *proof = p->job->proof;
+    slot *s = &p->slots[0];
+    dcn_chunk chunk = {0};
+    decant_status rc;
+
+    if (!s->memory && !(s->memory = dcn_alloc_pages(p->job->cut.slot)))
+        return dcn_error_nomem(err);
+    chunk.data = s->memory;
+    for (uint64_t at = 0; at < p->plan->total; at += chunk.len) {
+        chunk.len = (size_t)dcn_min(p->job->cut.slot, p->plan->total - at);
+        if ((rc = dcn_output_reread(p->out, at, s->memory, chunk.len, err)))
+            return rc;
+        if (!dcn_checksums_match(p->sum, at, s->memory, chunk.len))
+            return misread(at, chunk.len, err);
+        if ((rc = proof->see(proof->ctx, plan, at, &chunk, err)) || (rc = progress(p, chunk.len, err)))
+            return rc;
+    }
+    return DECANT_OK;
+}
+
 static decant_status prepare(pouring *p, decant_error *err)
 {
     const dcn_cut *cut = &p->job->cut;
@@ -637,7 +692,9 @@ static decant_status prepare(pouring *p, decant_error *err)
     p->from = dcn_alloc(p->most, sizeof(dcn_source *));
     for (size_t i = 0; i < p->job->plans->count; i++)
         p->total += p->job->plans->items[i].total;
-    return p->slots && p->ranges && p->from ? DECANT_OK : dcn_error_nomem(err);
+    if (!p->slots || !p->ranges || !p->from)
+        return dcn_error_nomem(err);
+    return p->job->proof ? prepare_proof(p, err) : DECANT_OK;
 }
 
 static void dispose(pouring *p)
@@ -649,6 +706,9 @@ static void dispose(pouring *p)
     dcn_free(&p->from);
     dcn_free(&p->makings);
     dcn_free(&p->raw);
+    for (size_t i = 0; p->sums && i < p->job->plans->count; i++)
+        dcn_checksums_close(&p->sums[i]);
+    dcn_free(&p->sums);
     dcn_intent_close(&p->intent);
 }
 
@@ -762,6 +822,11 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_seal(job->outputs[i], err)))
             goto done;
+    for (size_t i = 0; i < count && p.sums; i++) {
+        turn_to(&p, i);
+        if ((rc = prove(&p, i, err)))
+            goto done;
+    }
     if ((rc = last_chance(&p, err)) || (job->journal && (rc = commit(&p, err))))
         goto done;
     committed = job->journal;

@@ -5,6 +5,7 @@
  *     place    blocks shared with their files; then room reserved for all else
  *     copy     slot by slot, in the order of the output: literals, files, memory, providers; then no source has changed
  *     seal     held-back bytes, mode; the one sync of a plain save
+ *     prove    if asked to: read back, compared with checksums made on the way
  *     commit   with a journal: from here on all outputs get their names, whatever happens
  *     publish  rename, folder sync; the last output when all others are safe; the journal goes
  *     abandon  on any failure before that; the journal last
@@ -35,6 +36,15 @@ typedef struct dcn_cut {
 
 extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB, 64 KiB */
 
+/*
+ * Outputs that are files are read back from the disk when all is sealed and nothing published, and compared with checksums
+ * that were made on the way: everything passes memory, and no blocks are shared. What is read is shown.
+ */
+typedef struct dcn_proof {
+    decant_status (*see)(void *ctx, size_t plan, uint64_t at, const dcn_chunk *chunk, decant_error *err);
+    void *ctx;
+} dcn_proof;
+
 /* Everything a save needs, once planned and checked. */
 typedef struct dcn_job {
     const dcn_plans *plans;     /* [lent] */
@@ -48,6 +58,7 @@ typedef struct dcn_job {
     dcn_crew *crew;           /* [lent] */
     decant_progress progress; /* may be NULL */
     void *progress_ctx;
+    const dcn_proof *proof; /* [lent] NULL: nothing is read back */
 } dcn_job;
 
 /*

@@ -1,6 +1,7 @@
 /*
  * Stands between decant and the system, by LD_PRELOAD: FAULT="fsync 2" makes the second call of fsync fail with EIO,
  * SHORT=N lets a write take at most N bytes and interrupts every other one. SIGNAL="fsync" is a Ctrl-C in each call of it.
+ * CORRUPT=N turns the lowest bit of the byte that is written at N, and says nothing.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -51,7 +52,19 @@ static ssize_t shortened(size_t len)
 ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
 {
     ssize_t most = fails("write") ? -1 : shortened(len);
+    const char *corrupt = getenv("CORRUPT");
+    off_t bad = corrupt ? (off_t)strtoull(corrupt, NULL, 10) : -1;
 
+    if (most > 0 && bad >= at && bad < at + most) {
+        char *copy = malloc(len);
+        ssize_t done;
+
+        memcpy(copy, data, len);
+        copy[bad - at] ^= 1;
+        done = REAL(pwrite)(fd, copy, (size_t)most, at);
+        free(copy);
+        return done;
+    }
     return most < 0 ? -1 : REAL(pwrite)(fd, data, (size_t)most, at);
 }
 

@@ -154,5 +154,18 @@ class Plan(support.Case):
             self.assertEqual(self.refused(code, "plan", *words).err, self.refused(code, "convert", *words).err)
 
 
+class Verify(support.Case):
+    def test_it_prints_the_digest_that_digest_prints(self):
+        self.model("m.safetensors")
+        result = self.works("convert", "--verify", "m.safetensors", "-o", "m.bpk")
+        model = self.works("digest", "m.bpk").out.splitlines()[-1].split()[1]
+        self.assertIn("\n  model    %s, read back and equal\n" % model, result.err)
+        output = self.works("convert", "-f", "--verify", "--json", "m.safetensors", "-o", "m.bpk").document["output"]
+        self.assertEqual((output["verified"], output["model"]), (True, model))
+        output = self.works("convert", "-f", "--json", "m.safetensors", "-o", "m.bpk").document["output"]
+        self.assertEqual((output["verified"], output["model"]), (False, None))
+        self.assertEqual(self.works("convert", "-qf", "--verify", "m.safetensors", "-o", "m.bpk").err, "")
+
+
 if __name__ == "__main__":
     support.main()

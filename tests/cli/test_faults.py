@@ -95,6 +95,20 @@ class Faults(support.Case):
         self.assertRegex(result.err, r"\Asaved out\.bpk: ")
         self.assertEqual(self.read("out.bpk"), self.good)
 
+    def test_what_the_disk_did_not_keep_is_found_and_not_published__DA_03(self):
+        size = len(self.good)
+        for at in [0, 9, 300, size // 2, size - 1]:
+            support.write(self.path("out.bpk"), b"old")
+            before = self.tree(begun=True)
+            result = self.decant("convert", "-f", "--verify", "m.safetensors", "-o", "out.bpk",
+                                 env={"CORRUPT": str(at), **self.preload})
+            self.assertEqual(result.code, 4, result)
+            self.assertRegex(result.err, r"\Adecant: out\.bpk: what was read back differs from what was written, in bytes "
+                                         r"\d+ to \d+; nothing was published: [^\n]+\n\Z")
+            self.assertEqual(self.tree(begun=True), before)
+            self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"CORRUPT": str(at), **self.preload})
+            self.assertNotEqual(self.read("out.bpk"), self.good)  # which is what it is for
+
     def test_short_and_interrupted_writes_are_finished__FW_04(self):
         for most in ["1", "1000"]:
             self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"SHORT": most, **self.preload})
