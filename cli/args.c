@@ -1,13 +1,15 @@
 #include "args.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY)
 #define WRITES (CLI_CONVERT | CLI_PLAN)
+#define CHANGES (WRITES | CLI_DIFF)
 #define ALL (READS | CLI_FORMATS | CLI_RECOVER)
 
-enum kind { SWITCH, TEXT, ALLOW, SIZE, LAYOUT };
+enum kind { SWITCH, TEXT, LIST, PREFIX, ALLOW, SIZE, LAYOUT };
 
 static const struct flag {
     const char *name;
@@ -25,6 +27,13 @@ static const struct flag {
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
     {"verify", 0, SWITCH, WRITES, offsetof(cli_args, verify), NULL,
      "read OUT back from the disk and compare, then publish it"},
+    {"prefix", 0, PREFIX, CHANGES, offsetof(cli_args, prefix), "TEXT", "put it in front of the names of the next file"},
+    {"include", 0, LIST, CHANGES, offsetof(cli_args, include), "GLOB", "leave out tensors that no GLOB matches"},
+    {"exclude", 0, LIST, CHANGES, offsetof(cli_args, exclude), "GLOB", "leave out tensors that GLOB matches"},
+    {"rename", 0, LIST, CHANGES, offsetof(cli_args, rename), "s/RE/TO/", "change names, as sed does"},
+    {"dtype", 0, LIST, CHANGES, offsetof(cli_args, dtype), "[GLOB=]TYPE", "cast to f64, f32, f16 or bf16"},
+    {"set", 0, LIST, WRITES, offsetof(cli_args, set), "KEY=VALUE", "set metadata; @FILE as VALUE reads it"},
+    {"unset", 0, LIST, WRITES, offsetof(cli_args, unset), "KEY", "leave metadata out"},
     {"deep", 0, SWITCH, CLI_VERIFY, offsetof(cli_args, deep), NULL,
      "read all values too: NaN, infinity, runs of zeros"},
     {"rtol", 0, TEXT, CLI_DIFF, offsetof(cli_args, rtol), "X", "numbers may differ by X times that of B"},
@@ -37,7 +46,7 @@ static const struct flag {
      "several files of at most this, and an index"},
     {"resume", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, resume), NULL, "finish it"},
     {"undo", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, undo), NULL, "undo it: all is as before"},
-    {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss"},
+    {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss, overflow"},
     {"lenient", 0, SWITCH, READS, offsetof(cli_args, lenient), NULL, "accept what the format's own reader accepts"},
     {"json", 0, SWITCH, ALL, offsetof(cli_args, json), NULL, "print one JSON document and nothing else"},
     {"quiet", 'q', SWITCH, ALL, offsetof(cli_args, quiet), NULL, "print errors and answers only"},
@@ -51,9 +60,17 @@ enum { FLAGS = sizeof flags / sizeof *flags };
 static const struct word {
     const char *name;
     unsigned bit;
-} words[] = {{"limits", DECANT_ALLOW_LIMITS}, {"loss", DECANT_ALLOW_LOSS}};
+} words[] = {{"limits", DECANT_ALLOW_LIMITS}, {"loss", DECANT_ALLOW_LOSS}, {"overflow", DECANT_ALLOW_OVERFLOW}};
 
 enum { WORDS = sizeof words / sizeof *words };
+
+/* Names that are kept for what is to come. */
+static const struct {
+    const char *name, *instead;
+} reserved[] = {
+    {"root", "the files that are read so far have no nested entries: leave it out"},
+    {"rules", "give --include, --exclude, --rename and --dtype instead"},
+};
 
 size_t cli_distance(const char *a, const char *b)
 {
@@ -123,6 +140,11 @@ static decant_status unknown(const char *flag, unsigned bits, char *hint, decant
     close = cli_closest(name, names);
     if (close)
         snprintf(hint, 256, "did you mean --%s?", close);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(name, reserved[i].name) == 0) {
+            snprintf(hint, 256, "%s", reserved[i].instead);
+            return decant_error_set(err, DECANT_BAD_CALL, "--%s has a meaning in later versions, and none yet", name);
+        }
     return decant_error_set(err, DECANT_BAD_CALL, "unknown flag '%s'", flag);
 }
 
@@ -134,7 +156,7 @@ static decant_status set_allow(unsigned *allow, const char *list, char *hint, de
         for (i = 0; i < WORDS && (strlen(words[i].name) != len || memcmp(words[i].name, at, len) != 0); i++)
             ;
         if (i == WORDS) {
-            snprintf(hint, 256, "the words are: limits, loss");
+            snprintf(hint, 256, "the words are: limits, loss, overflow");
             return decant_error_set(err, DECANT_BAD_CALL, "--allow: unknown word '%.*s'", (int)len, at);
         }
         *allow |= words[i].bit;
@@ -185,6 +207,30 @@ static decant_status set_layout(decant_layout *layout, const char *typed, const 
     return decant_error_set(err, DECANT_BAD_CALL, "%s: there is no layout '%.64s'", typed, name);
 }
 
+static decant_status add(void *list, const char *value, decant_error *err)
+{
+    cli_list *l = list;
+    const char **items = realloc(l->items, (l->count + 1) * sizeof *items);
+
+    if (!items)
+        return decant_error_set(err, DECANT_NOMEM, "out of memory");
+    l->items = items;
+    l->items[l->count++] = value;
+    return DECANT_OK;
+}
+
+/* A word that is no flag, of at most `most`. The prefix in front of it is used up. */
+static decant_status add_file(cli_args *args, char *path, size_t most, decant_error *err)
+{
+    if (args->prefix && !args->prefixes && !(args->prefixes = calloc(most, sizeof *args->prefixes)))
+        return decant_error_set(err, DECANT_NOMEM, "out of memory");
+    if (args->prefixes)
+        args->prefixes[args->file_count] = args->prefix;
+    args->prefix = NULL;
+    args->files[args->file_count++] = path;
+    return DECANT_OK;
+}
+
 /* Sets what a flag stands for. `value` is NULL for a switch; `typed` is how the flag was written. */
 static decant_status set(cli_args *args, const struct flag *flag, const char *typed, const char *value, char *hint,
                          decant_error *err)
@@ -206,6 +252,15 @@ static decant_status set(cli_args *args, const struct flag *flag, const char *ty
         return set_size((uint64_t *)(void *)field, typed, value, hint, err);
     case LAYOUT:
         return set_layout((decant_layout *)(void *)field, typed, value, hint, err);
+    case LIST:
+        return add(field, value, err);
+    case PREFIX:
+        if (args->prefix) {
+            snprintf(hint, 256, "give one, in front of the file that it is for");
+            return decant_error_set(err, DECANT_BAD_CALL, "two prefixes for one file");
+        }
+        args->prefix = value;
+        return DECANT_OK;
     case ALLOW:
         break;
     }
@@ -256,20 +311,32 @@ decant_status cli_args_parse(cli_args *args, unsigned bits, int count, char **ar
     args->files = argv;
     for (int i = 0; i < count; i++) {
         bool took = false;
-        decant_status rc;
+        decant_status rc = DECANT_OK;
 
-        if (only_files || argv[i][0] != '-' || argv[i][1] == '\0') {
-            args->files[args->file_count++] = argv[i];
-        } else if (strcmp(argv[i], "--") == 0) {
+        if (only_files || argv[i][0] != '-' || argv[i][1] == '\0')
+            rc = add_file(args, argv[i], (size_t)count, err);
+        else if (strcmp(argv[i], "--") == 0)
             only_files = true;
-        } else {
+        else
             rc = parse_word(args, bits, argv[i], i + 1 < count ? argv[i + 1] : NULL, &took, hint, err);
-            if (rc)
-                return rc;
-            i += took;
-        }
+        if (rc)
+            return rc;
+        i += took;
+    }
+    if (args->prefix) {
+        snprintf(hint, 256, "give it in front of the file that it is for");
+        return decant_error_set(err, DECANT_BAD_CALL, "no file comes after --prefix %s", args->prefix);
     }
     return DECANT_OK;
+}
+
+void cli_args_close(cli_args *args)
+{
+    cli_list *const lists[] = {&args->include, &args->exclude, &args->rename, &args->dtype, &args->set, &args->unset};
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->items);
+    free(args->prefixes);
 }
 
 bool cli_args_json(int count, char **argv)

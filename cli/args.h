@@ -20,6 +20,12 @@ enum {
     CLI_RECOVER = 256
 };
 
+/* What a flag that may be given often was given, in order. */
+typedef struct cli_list {
+    const char **items; /* owned */
+    size_t count;
+} cli_list;
+
 typedef struct cli_args {
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force, deep, verify;
@@ -30,17 +36,23 @@ typedef struct cli_args {
     uint64_t max_shard;      /* bytes; 0: not given */
     const char *output, *to; /* NULL: not given */
     const char *check, *rtol, *atol;
-    char **files; /* the words that are no flags; in argv, which is reordered */
+    cli_list include, exclude, rename, dtype, set, unset;
+    const char *prefix; /* for the next file */
+    char **files;       /* the words that are no flags; in argv, which is reordered */
     size_t file_count;
+    const char **prefixes; /* of the files, each may be NULL; NULL: of none. Owned */
 } cli_args;
 
 /*
  * Parses argv[0..count) for the commands in `bits`.
  *
  * @param hint  of 256 bytes: what would be right, when it fails
- * @return DECANT_BAD_CALL with its message, for wrong usage
+ * @return DECANT_BAD_CALL with its message, for wrong usage; DECANT_NOMEM
  */
 decant_status cli_args_parse(cli_args *args, unsigned bits, int count, char **argv, char *hint, decant_error *err);
+
+/* Gives back what parsing took. */
+void cli_args_close(cli_args *args);
 
 /* Whether --json is among them: known before anything else can be wrong. */
 bool cli_args_json(int count, char **argv);

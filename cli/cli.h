@@ -62,7 +62,7 @@ const char *cli_hint(decant_status status, bool input);
 /* Opens an input as the flags say. A failure is reported already; gives the exit status. */
 int cli_open(cli *c, const char *path, decant_model **out);
 
-/* What is odd about an input, under --json: an array of texts. */
+/* What is odd about an input, under --json: an array of texts; without a key the texts alone, for one that is open. */
 void cli_json_odd(cli_json *j, const char *key, const decant_model *model);
 
 /* Begins and ends what is said of a FILE: under --json an object of "files", with "file" and "error". */

@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "inputs.h"
 #include "out.h"
 #include "progress.h"
 #include "signals.h"
@@ -71,9 +72,6 @@ static int check_words(cli *c)
 {
     if (c->args.file_count > 1 && !c->args.output)
         return cli_misuse(c, "name the output with -o OUT", "%zu inputs given, and no output", c->args.file_count);
-    if (c->args.file_count > 1)
-        return cli_misuse(c, "convert them one by one; merging comes later", "%zu inputs given, expected one",
-                          c->args.file_count);
     if (!c->args.output)
         return cli_misuse(c, "name it with -o OUT", "no output given");
     if (!c->args.output[0])
@@ -141,31 +139,43 @@ static void show_outputs(FILE *out, const char *margin, const decant_report *rep
     }
 }
 
-static void show_plan(const cli *c, const decant_report *report)
+/* What is done with the inputs: those that are treated alike in one row. */
+static void show_routes(const decant_report *report)
 {
-    const char *path, *route, *reason, *text, *program, *why_not;
-    char number[CLI_NUMBER], other[CLI_NUMBER], line[192];
-    uint64_t bytes;
+    const char *path, *route, *reason, *next_path, *next_route, *next_reason;
+    char line[192], number[CLI_NUMBER], other[CLI_NUMBER];
+    uint64_t bytes, next_bytes;
 
-    fputs("from      ", stdout);
-    cli_put_text(stdout, c->args.files[0], strlen(c->args.files[0]), SIZE_MAX);
-    printf(", %s tensor%s, %s\n", cli_thousands(number, decant_report_tensors(report)),
-           cli_plural(decant_report_tensors(report)), cli_size(other, decant_report_data(report)));
-    fputs("to        ", stdout);
-    put_output(stdout, c, report);
-    printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
-    show_outputs(stdout, "          ", report);
-
-    for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
+    for (size_t i = 0, alike; decant_report_source(report, i, &path, &bytes, &route, &reason); i += alike) {
         uint64_t shared = decant_report_shared(report, i);
 
+        for (alike = 1; !shared && !decant_report_shared(report, i + alike) &&
+                        decant_report_source(report, i + alike, &next_path, &next_bytes, &next_route, &next_reason) &&
+                        strcmp(reason, next_reason) == 0;)
+            alike++;
         if (shared)
             snprintf(line, sizeof line, "%s of %s share blocks, kept afterwards (expected%s%s)",
                      cli_size(number, shared), cli_size(other, bytes), *reason ? ": " : "", reason);
         else
-            snprintf(line, sizeof line, "copied, kept afterwards (%s)", reason);
+            snprintf(line, sizeof line, "%s%scopied, kept afterwards (%s)",
+                     alike > 1 ? cli_thousands(number, alike) : "", alike > 1 ? " " : "", reason);
         put_row(i ? "" : "inputs", line);
     }
+}
+
+static void show_plan(const cli *c, const cli_inputs *in, const decant_report *report)
+{
+    const char *text, *program, *why_not;
+    char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
+
+    cli_inputs_show(c, in);
+    fputs("to        ", stdout);
+    put_output(stdout, c, report);
+    printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
+    show_outputs(stdout, "          ", report);
+    cli_inputs_show_changes(stdout, "", c, in);
+
+    show_routes(report);
     if (strcmp(decant_report_layout(report), "canonical") != 0) {
         snprintf(line, sizeof line, "%s, %s of gaps", decant_report_layout(report),
                  cli_size(number, decant_report_padding(report)));
@@ -196,7 +206,7 @@ static void show_plan(const cli *c, const decant_report *report)
 }
 
 /* What was done, on standard error: it is no answer. */
-static void show_saved(const cli *c, const decant_report *report, double seconds)
+static void show_saved(const cli *c, const cli_inputs *in, const decant_report *report, double seconds)
 {
     const char *path, *route, *reason, *text, *program, *why_not;
     char number[CLI_NUMBER], tensors[CLI_NUMBER], took[CLI_NUMBER];
@@ -221,8 +231,11 @@ static void show_saved(const cli *c, const decant_report *report, double seconds
         fprintf(stderr,
                 *decant_report_digest(report) ? "  model    %s, read back and equal\n" : "%s  read back and equal\n",
                 decant_report_digest(report));
+    for (size_t i = 0; (text = decant_report_overflow(report, i)); i++)
+        fprintf(stderr, "  overflow %s\n", text);
     if (!c->args.verbose)
         return;
+    cli_inputs_show_changes(stderr, "  ", c, in);
     show_outputs(stderr, "  wrote    ", report);
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
         uint64_t shared = decant_report_shared(report, i);
@@ -311,6 +324,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     put_json_texts(j, "gains", report, decant_report_gain);
     put_json_texts(j, "replaces", report, decant_report_replaces);
     cli_json_count(j, "undone", decant_report_undone(report));
+    put_json_texts(j, "overflow", report, decant_report_overflow);
     cli_json_bytes(j, "room", decant_report_room(report));
     cli_json_bytes(j, "free", decant_report_free(report));
     cli_json_bytes(j, "memory", decant_report_memory(report));
@@ -318,7 +332,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
 
 /* --- doing it ------------------------------------------------------------------------------------------------------- */
 
-static int save(cli *c, const decant_model *model, const char *format, bool plan_only)
+static int save(cli *c, const cli_inputs *in, const char *format, bool plan_only)
 {
     decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
     decant_report *report = NULL;
@@ -340,22 +354,23 @@ static int save(cli *c, const decant_model *model, const char *format, bool plan
     options.progress_ctx = &progress;
 
     cli_signals_hold(!plan_only);
-    rc = (plan_only ? decant_plan : decant_save)(model, c->args.output, &options, &report, &err);
+    rc = (plan_only ? decant_plan : decant_save)(cli_inputs_model(in), c->args.output, &options, &report, &err);
     cli_signals_hold(false);
     cli_progress_end(&progress);
     seconds = cli_clock() - progress.start;
     c->saved = rc == DECANT_OK && !plan_only;
 
     if (report && c->args.json) {
+        cli_inputs_json(c, in);
         put_json_report(&c->json, c->args.output, report);
         if (!plan_only) {
             cli_json_real(&c->json, "seconds", seconds);
             cli_json_bytes(&c->json, "peak_memory", peak_memory());
         }
     } else if (report && plan_only) {
-        show_plan(c, report);
+        show_plan(c, in, report);
     } else if (report && !c->args.quiet) {
-        show_saved(c, report, seconds);
+        show_saved(c, in, report, seconds);
     }
     if (rc == DECANT_CANCELLED)
         (void)decant_error_set(&err, rc, "stopped by a signal");
@@ -369,25 +384,31 @@ static int run(cli *c)
 {
     bool plan_only = c->args.dry_run || c->command == &cli_plan;
     const char *format = NULL;
-    decant_model *model = NULL;
+    cli_inputs in = {0};
     int status;
 
     if ((status = check_words(c)) || (status = check_place(c)) || (status = choose_format(c, &format)) ||
-        (status = cli_open(c, c->args.files[0], &model)))
+        (status = cli_inputs_open(c, c->args.file_count, &in)))
         return status;
-    if (c->args.json)
-        cli_json_odd(&c->json, "odd", model);
-    status = save(c, model, format, plan_only);
-    decant_model_close(&model);
+    if (c->args.json) {
+        cli_json_open(&c->json, "odd", '[');
+        for (size_t i = 0; i < in.count; i++)
+            cli_json_odd(&c->json, NULL, in.items[i].model);
+        cli_json_close(&c->json, ']');
+    }
+    status = save(c, &in, format, plan_only);
+    cli_inputs_close(&in);
     return status;
 }
 
 const cli_command cli_convert = {
     .name = "convert",
-    .usage = "IN -o OUT",
-    .summary = "one model file in, one of another format out",
+    .usage = "IN... -o OUT",
+    .summary = "model files in, one of any format out: convert, merge, cast, rename",
     .examples = "  decant convert model.safetensors -o model.bpk\n"
                 "  decant convert model.bpk -o model --to safetensors\n"
+                "  decant convert --dtype bf16 model.safetensors -o half.safetensors\n"
+                "  decant convert --prefix text. a.bpk --prefix image. b.bpk -o both.bpk\n"
                 "  decant convert model.safetensors -o model.bpk -f    # replaces model.bpk\n",
     .bit = CLI_CONVERT,
     .min_files = 1,
@@ -397,9 +418,10 @@ const cli_command cli_convert = {
 
 const cli_command cli_plan = {
     .name = "plan",
-    .usage = "IN -o OUT",
+    .usage = "IN... -o OUT",
     .summary = "exactly what convert would do; writes nothing",
     .examples = "  decant plan model.safetensors -o model.bpk\n"
+                "  decant plan --rename 's/^model\\.//' model.safetensors -o model.bpk\n"
                 "  decant plan --json model.safetensors -o model.bpk\n",
     .bit = CLI_PLAN,
     .min_files = 1,

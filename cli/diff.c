@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "inputs.h"
 #include "out.h"
 
 #include <float.h>
@@ -115,7 +116,7 @@ static int take_tolerance(cli *c, const char *flag, const char *text, decant_dif
     return CLI_DONE;
 }
 
-static int compare(cli *c, const decant_model *a, const decant_model *b, const decant_diff_options *options)
+static int compare(cli *c, const cli_inputs *a, const decant_model *b, const decant_diff_options *options)
 {
     decant_diff_totals totals = {0};
     decant_error err = {0};
@@ -123,11 +124,11 @@ static int compare(cli *c, const decant_model *a, const decant_model *b, const d
     decant_status rc;
 
     if (c->args.json) {
-        cli_json_odd(&c->json, "odd_a", a);
+        cli_json_odd(&c->json, "odd_a", a->items[0].model);
         cli_json_odd(&c->json, "odd_b", b);
         cli_json_open(&c->json, "differences", '[');
     }
-    rc = decant_diff(a, b, options, on_difference, c, &totals, &err);
+    rc = decant_diff(cli_inputs_model(a), b, options, on_difference, c, &totals, &err);
     if (c->args.json)
         cli_json_close(&c->json, ']');
     if (rc)
@@ -149,18 +150,21 @@ static int compare(cli *c, const decant_model *a, const decant_model *b, const d
 
 static int run(cli *c)
 {
-    decant_model *a = NULL, *b = NULL;
     decant_diff_options options = {.size = sizeof options};
+    cli_inputs in = {0};
+    decant_model *b = NULL;
     int status;
 
     if ((status = take_tolerance(c, "--rtol", c->args.rtol, &options, &options.rtol)) ||
         (status = take_tolerance(c, "--atol", c->args.atol, &options, &options.atol)))
         return status;
-    if ((status = cli_open(c, c->args.files[0], &a)) == CLI_DONE &&
-        (status = cli_open(c, c->args.files[1], &b)) == CLI_DONE)
-        status = compare(c, a, b, &options);
+    if (c->args.prefixes && c->args.prefixes[1])
+        return cli_misuse(c, "give it in front of A, which is what the flags change",
+                          "--prefix %s: B is compared as it is", c->args.prefixes[1]);
+    if ((status = cli_inputs_open(c, 1, &in)) == CLI_DONE && (status = cli_open(c, c->args.files[1], &b)) == CLI_DONE)
+        status = compare(c, &in, b, &options);
     decant_model_close(&b);
-    decant_model_close(&a);
+    cli_inputs_close(&in);
     return status;
 }
 
@@ -170,7 +174,8 @@ const cli_command cli_diff = {
     .summary = "do two files hold the same weights? Exit status 0: yes, 1: no",
     .examples = "  decant diff model.safetensors model.bpk\n"
                 "  decant diff -q a.bpk b.bpk && echo same\n"
-                "  decant diff --rtol 1e-5 --atol 1e-8 a.bpk b.bpk    # as numpy.allclose\n",
+                "  decant diff --rtol 1e-5 --atol 1e-8 a.bpk b.bpk    # as numpy.allclose\n"
+                "  decant diff --dtype bf16 full.safetensors half.safetensors    # A converted with these flags\n",
     .bit = CLI_DIFF,
     .min_files = 2,
     .max_files = 2,

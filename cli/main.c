@@ -194,11 +194,13 @@ void cli_json_odd(cli_json *j, const char *key, const decant_model *model)
 {
     const char *kind, *text;
 
-    cli_json_open(j, key, '[');
+    if (key)
+        cli_json_open(j, key, '[');
     for (size_t i = 0; decant_model_note(model, i, &kind, &text) == DECANT_OK; i++)
         if (strcmp(kind, "odd") == 0)
             cli_json_text(j, NULL, text);
-    cli_json_close(j, ']');
+    if (key)
+        cli_json_close(j, ']');
 }
 
 int cli_open(cli *c, const char *path, decant_model **out)
@@ -301,7 +303,8 @@ static int run_command(cli *c, int count, char **argv)
 
     snprintf(hint, sizeof hint, "see decant %s --help", command->name);
     if (cli_args_parse(&c->args, command->bit, count, argv, hint, &err))
-        return cli_misuse(c, hint, "%s", err.message);
+        return err.status == DECANT_NOMEM ? cli_fail(c, &err, DECANT_SIDE_NONE, NULL)
+                                          : cli_misuse(c, hint, "%s", err.message);
     if (c->args.help) {
         help_command(command);
         return CLI_DONE;
@@ -396,6 +399,7 @@ int main(int argc, char **argv)
     }
     status = run(&c, argc - 1, argv + 1);
     c.exit = status > c.exit ? status : c.exit;
+    cli_args_close(&c.args);
 
     if (c.json.out) {
         bool whole = !ferror(c.json.out);

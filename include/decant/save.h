@@ -157,6 +157,11 @@ DECANT_API const char *decant_report_gain(const decant_report *report, size_t in
  * last, which mostly is the first.
  */
 DECANT_API const char *decant_report_replaces(const decant_report *report, size_t index);
+/**
+ * What became infinite because its new dtype has no room for it, with DECANT_ALLOW_OVERFLOW: "2 values in 'w' exceed the range
+ * of F16, the largest 100000", index from 0. NULL past the last, and in a plan.
+ */
+DECANT_API const char *decant_report_overflow(const decant_report *report, size_t index);
 /** Who can open the output, as decant_model_reader(); 0 past the last. */
 DECANT_API int decant_report_reader(const decant_report *report, size_t index, const char **program,
                                     const char **why_not);

@@ -1,10 +1,14 @@
 #include "api/report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/ckd.h"
+#include "base/text.h"
+#include "transform/cast.h"
 
 typedef struct line {
     const char *path;
@@ -17,6 +21,8 @@ typedef struct target {
     uint64_t bytes;
     bool published, durable;
 } target;
+
+enum { OVERFLOWS = 100 }; /* lines; more than a screen */
 
 struct decant_report {
     dcn_arena memory; /* texts, lines and targets */
@@ -35,6 +41,8 @@ struct decant_report {
     size_t line_count;
     target *targets; /* one an output */
     size_t target_count;
+    char overflows[OVERFLOWS][192];
+    size_t overflow_count; /* of tensors, for which there may be no lines */
 };
 
 static void count_plans(decant_report *r, const dcn_plans *plans)
@@ -113,6 +121,40 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     memcpy(r->replaces, routes->replaces, sizeof r->replaces);
     *out = r;
     return DECANT_OK;
+}
+
+/* One more tensor of which something overflowed; the last line counts all for which there is none. */
+static void add_overflow(decant_report *r, const dcn_entry *entry, const dcn_overflow *over, decant_dtype to)
+{
+    size_t at = (size_t)dcn_min(r->overflow_count++, OVERFLOWS - 1);
+    char name[96];
+
+    if (at == OVERFLOWS - 1) {
+        snprintf(r->overflows[at], sizeof r->overflows[at], "values in more tensors: %zu", r->overflow_count - at);
+        return;
+    }
+    dcn_text_escape(name, sizeof name, entry->name, entry->name_len);
+    snprintf(r->overflows[at], sizeof r->overflows[at],
+             "%" PRIu64 " value%s in '%s' exceed%s the range of %s, the largest %.9g", over->count,
+             over->count == 1 ? "" : "s", name, over->count == 1 ? "s" : "", decant_dtype_name(to), over->most);
+}
+
+void dcn_report_overflows(decant_report *r, const dcn_plans *plans)
+{
+    for (size_t i = 0; i < plans->count; i++)
+        for (size_t k = 0; k < plans->items[i].count; k++) {
+            const dcn_piece *piece = &plans->items[i].pieces[k];
+            const dcn_entry *entry = piece->literal ? NULL : &plans->items[i].model->entries[piece->index];
+            uint64_t offset, upto;
+            dcn_overflow over;
+            decant_dtype to;
+
+            if (entry && entry->data.len &&
+                dcn_cast_overflow(dcn_backing_leaf(entry->data.backing, entry->data.offset, &offset, &upto), &over,
+                                  &to) &&
+                over.count)
+                add_overflow(r, entry, &over, to);
+        }
 }
 
 void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes, const char *proof)
@@ -265,4 +307,9 @@ void decant_report_close(decant_report **report)
     if (*report)
         dcn_arena_close(&(*report)->memory);
     dcn_free(report);
+}
+
+const char *decant_report_overflow(const decant_report *report, size_t index)
+{
+    return index < report->overflow_count && index < OVERFLOWS ? report->overflows[index] : NULL;
 }

@@ -13,4 +13,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
 /* What came of it: one output a plan. @param proof  the digest of what was read back, "" where it has none; NULL: nothing was */
 void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const dcn_routes *routes, const char *proof);
 
+/* And what overflowed in the casts of it. */
+void dcn_report_overflows(decant_report *report, const dcn_plans *plans);
+
 #endif

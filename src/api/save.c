@@ -467,8 +467,10 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
     if (!plan_only)
         rc = pour(&s, &failure);
 done:
-    if (made && s.outputs)
+    if (made && s.outputs) {
         dcn_report_outcome(made, s.outputs, &s.routes, s.options.verify ? s.digest : NULL);
+        dcn_report_overflows(made, &s.plans);
+    }
     if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE)) {
         *report = made;
         made = NULL;

@@ -60,7 +60,7 @@ class ManPages(unittest.TestCase):
         for command in COMMANDS:
             help_text = subprocess.run([support.DECANT, command, "--help"], capture_output=True, text=True, check=True).stdout
             in_help = {(short, long, value) for short, long, value in
-                       re.findall(r"^  (?:-(\w),|   ) --([a-z-]+)(?: ([A-Z]\S*))?", help_text, re.M)}
+                       re.findall(r"^  (?:-(\w),|   ) --([a-z-]+)(?: (\S+))?", help_text, re.M)}
             in_page = {(short, long, value) for short, long, value in
                        re.findall(r"^\.It (?:Fl (\w) , )?Fl -([a-z-]+)(?: Ar (\S+))?$", self.page("decant-" + command), re.M)}
             self.assertGreater(len(in_help), 4)
@@ -106,6 +106,7 @@ class ManPages(unittest.TestCase):
             with open(os.path.join(folder, "c.decant-journal"), "wb") as f:
                 f.write(bytes(1024)) # a save that was stopped before it had begun
             for words in [["recover"], ["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
+                          ["plan", "--prefix", "x.", one, "-o", "y.bpk"],
                           ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["verify", "--deep", "z.safetensors", "z.digest"], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
                 walk(json.loads(run.stdout))
@@ -132,8 +133,10 @@ class WrongUsage(support.Case):
     def test_unknown_flags_are_refused_and_close_ones_suggested(self):
         self.refused(2, "convert", "m.safetensors", "--ouput", "x.bpk", says="did you mean --output?")
         self.refused(2, "ls", "--verbos", "m.safetensors", says="did you mean --verbose?")
-        for flag in ["--consume", "--prefix", "--dtype", "-z"]:
+        for flag in ["--consume", "-z"]:
             self.refused(2, "convert", flag, "m.safetensors", "-o", "x.bpk", says="unknown flag '%s'" % flag)
+        for flag in ["--root=k", "--rules"]:
+            self.refused(2, "convert", flag, "m.safetensors", "-o", "x.bpk", says=flag.split("=")[0] + " has a meaning in later")
 
     def test_flags_of_other_commands_are_unknown(self):
         self.refused(2, "ls", "-f", "m.safetensors", says="unknown flag")

@@ -307,11 +307,17 @@ class Reports(support.Case):
 
     def test_CL_01_a_glob_never_turns_an_input_into_an_output(self):
         for i in range(1, 4):
-            self.model("p-0000%d-of-00003.safetensors" % i)
+            self.model("p-0000%d-of-00003.safetensors" % i, [("w%d" % i, "U8", [3], None)])
         parts = self.names()
-        self.refused(2, "convert", *parts, says="-o OUT" if len(parts) == 1 else "3 inputs given")
-        self.refused(2, "convert", *parts, "-o", "out.bpk", says="3 inputs given")
+        before = self.tree()
+        self.refused(2, "convert", *parts, says=["3 inputs given", "-o OUT"])
         self.refused(2, "convert", parts[0], says="-o OUT")
+        self.refused(4, "convert", *parts, "-o", parts[1], says="the output is one of the inputs")
+        self.works("convert", *parts, "-o", "out.bpk")
+        self.assertEqual(self.works("ls", "out.bpk").out.count("\n"), 3)
+        after = self.tree()
+        for part in parts:
+            self.assertEqual(after[part], before[part])
 
     def test_CL_02_a_dry_run_is_dry(self):
         self.model()

@@ -14,7 +14,7 @@ needs=$(readelf -d "$work/libdecant.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
 }
 
 # What needs another library is left out, and says so.
-cat >"$work/left_out.c" <<'C'
+cat >"$work/omitted.c" <<'C'
 #include <decant/decant.h>
 int main(void)
 {
@@ -34,8 +34,8 @@ int main(void)
     return !right;
 }
 C
-cc -std=c11 -Iinclude -o "$work/left_out" "$work/left_out.c" "$work/libdecant.so"
-"$work/left_out"
+cc -std=c11 -Iinclude -o "$work/omitted" "$work/omitted.c" "$work/libdecant.so"
+"$work/omitted"
 
 # The list is whole: no source of the library is missing from it.
 diff <(sort src/sources.list) <(find src -name '*.c' | sort)

@@ -1,0 +1,345 @@
+#include "inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "out.h"
+
+enum { SHOWN = 20 /* lines of a list without -v */ };
+
+/* --- --set ---------------------------------------------------------------------------------------------------------- */
+
+/* The content of a file, at most of the length that a value can have. Gives the exit status. */
+static int read_value(cli *c, const char *path, char **data, size_t *len)
+{
+    enum { MOST = 16 << 20 };
+    FILE *file = fopen(path, "rb");
+    char *content = NULL;
+    decant_error err = {0};
+    int failed = file ? 0 : errno;
+
+    if (file && !(content = malloc(MOST + 1)))
+        failed = ENOMEM;
+    if (content) {
+        *len = fread(content, 1, MOST + 1, file);
+        failed = ferror(file) ? errno : *len > MOST ? EFBIG : 0;
+    }
+    if (file)
+        fclose(file);
+    if (!failed) {
+        *data = content;
+        return CLI_DONE;
+    }
+    free(content);
+    (void)decant_error_set(&err,
+                           failed == ENOENT   ? DECANT_NOT_FOUND
+                           : failed == ENOMEM ? DECANT_NOMEM
+                                              : DECANT_IO,
+                           "the value cannot be read: %s", strerror(failed));
+    snprintf(err.hint, sizeof err.hint, "after @ comes a file that holds the value, of at most 16 MiB");
+    return cli_fail(c, &err, DECANT_SIDE_INPUT, path);
+}
+
+static void close_settings(const cli *c, decant_setting *settings)
+{
+    for (size_t i = 0; settings && i < c->args.set.count; i++)
+        free((char *)(uintptr_t)settings[i].data); /* ours, though a setting only lends it */
+    free(settings);
+}
+
+/* What --set says. Gives the exit status. */
+static int open_settings(cli *c, decant_setting **out)
+{
+    decant_setting *settings = calloc(c->args.set.count + 1, sizeof *settings);
+    decant_error err = {0};
+    int status = CLI_DONE;
+
+    if (!settings) {
+        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+        return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+    }
+    for (size_t i = 0; i < c->args.set.count && status == CLI_DONE; i++) {
+        const char *text = c->args.set.items[i], *equals = strchr(text, '=');
+        char *data = NULL;
+
+        settings[i].text = text;
+        if (equals && equals[1] == '@') {
+            status = read_value(c, equals + 2, &data, &settings[i].len);
+            settings[i].data = data;
+        }
+    }
+    if (status)
+        close_settings(c, settings);
+    else
+        *out = settings;
+    return status;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------------------- */
+
+static bool asks_for_changes(const cli_args *a)
+{
+    return a->prefixes || a->include.count || a->exclude.count || a->rename.count || a->dtype.count || a->set.count ||
+           a->unset.count;
+}
+
+static bool is_in(const decant_model *set, const struct stat *file)
+{
+    const char *path;
+    struct stat other;
+
+    for (size_t i = 0; decant_model_file(set, i, &path, NULL); i++)
+        if (path && stat(path, &other) == 0 && other.st_dev == file->st_dev && other.st_ino == file->st_ino)
+            return true;
+    return false;
+}
+
+/* Whether all files of an input are parts of the set that another one is. */
+static bool is_part_of(const cli_input *in, const cli_input *set)
+{
+    const char *path;
+    struct stat file;
+    size_t i = 0;
+
+    if (!decant_model_file(set->model, 1, NULL, NULL))
+        return false;
+    for (; decant_model_file(in->model, i, &path, NULL); i++)
+        if (!path || stat(path, &file) || !is_in(set->model, &file))
+            return false;
+    return i > 0;
+}
+
+/* A part of a set that is named too counts once, and so does a set: a glob names all of them. */
+static void drop_parts(cli_inputs *in)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < in->count; i++) {
+        cli_input *item = &in->items[i];
+        bool again = false;
+
+        for (size_t k = 0; k < in->count && !item->prefix; k++)
+            again |= k != i && in->items[k].model && is_part_of(item, &in->items[k]) &&
+                     (k < i || !is_part_of(&in->items[k], item));
+        if (again)
+            decant_model_close(&item->model);
+    }
+    for (size_t i = 0; i < in->count; i++)
+        if (in->items[i].model)
+            in->items[kept++] = in->items[i];
+    in->count = kept;
+}
+
+/* Makes one model of all. Gives the exit status. */
+static int transform(cli *c, cli_inputs *in, const decant_model **models, const char **prefixes)
+{
+    const cli_args *a = &c->args;
+    decant_transform_options options = DECANT_TRANSFORM_OPTIONS_INIT;
+    decant_setting *settings = NULL;
+    decant_error err = {0};
+    int status = open_settings(c, &settings);
+
+    if (status)
+        return status;
+    for (size_t i = 0; i < in->count; i++) {
+        models[i] = in->items[i].model;
+        prefixes[i] = in->items[i].prefix;
+    }
+    options.include = a->include.items;
+    options.include_count = a->include.count;
+    options.exclude = a->exclude.items;
+    options.exclude_count = a->exclude.count;
+    options.rename = a->rename.items;
+    options.rename_count = a->rename.count;
+    options.dtype = a->dtype.items;
+    options.dtype_count = a->dtype.count;
+    options.set = settings;
+    options.set_count = a->set.count;
+    options.unset = a->unset.items;
+    options.unset_count = a->unset.count;
+    options.allow = a->allow;
+    if (decant_transform(models, prefixes, in->count, &options, &in->made, &err))
+        status = cli_fail(c, &err, err.status == DECANT_BAD_CALL ? DECANT_SIDE_NONE : DECANT_SIDE_INPUT, NULL);
+    close_settings(c, settings);
+    return status;
+}
+
+int cli_inputs_open(cli *c, size_t count, cli_inputs *out)
+{
+    cli_inputs in = {.items = calloc(count, sizeof *in.items), .count = count};
+    const decant_model **models = calloc(count, sizeof *models);
+    const char **prefixes = calloc(count, sizeof *prefixes);
+    decant_error err = {0};
+    int status = CLI_DONE;
+
+    if (!in.items || !models || !prefixes) {
+        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+        status = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+    }
+    for (size_t i = 0; i < count && status == CLI_DONE; i++) {
+        in.items[i].path = c->args.files[i];
+        in.items[i].prefix = c->args.prefixes ? c->args.prefixes[i] : NULL;
+        status = cli_open(c, c->args.files[i], &in.items[i].model);
+    }
+    if (status == CLI_DONE)
+        drop_parts(&in);
+    if (status == CLI_DONE && (in.count > 1 || asks_for_changes(&c->args)))
+        status = transform(c, &in, models, prefixes);
+    free(prefixes);
+    free(models);
+    if (status)
+        cli_inputs_close(&in);
+    else
+        *out = in;
+    return status;
+}
+
+const decant_model *cli_inputs_model(const cli_inputs *in)
+{
+    return in->made ? in->made : in->items[0].model;
+}
+
+void cli_inputs_close(cli_inputs *in)
+{
+    decant_model_close(&in->made);
+    for (size_t i = 0; in->items && i < in->count; i++)
+        decant_model_close(&in->items[i].model);
+    free(in->items);
+    *in = (cli_inputs){0};
+}
+
+/* --- what is said --------------------------------------------------------------------------------------------------- */
+
+/* A tensor, as it is and as it was. */
+typedef struct change {
+    decant_tensor now;
+    decant_origin was;
+} change;
+
+/* The change of the tensor at `index`; false past the last, and where nothing is made. */
+static bool get_change(const cli_inputs *in, size_t index, change *out)
+{
+    *out = (change){.now = DECANT_TENSOR_INIT, .was = {.size = sizeof out->was}};
+    if (!in->made || index == decant_model_count(in->made))
+        return false;
+    decant_model_tensor(in->made, index, &out->now);
+    return decant_model_origin(in->made, index, &out->was);
+}
+
+static bool is_renamed(const change *ch)
+{
+    return ch->now.name_len != ch->was.name_len || memcmp(ch->now.name, ch->was.name, ch->was.name_len) != 0;
+}
+
+static size_t left_out(const cli_inputs *in)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < in->count; i++)
+        all += decant_model_count(in->items[i].model);
+    return all - decant_model_count(cli_inputs_model(in));
+}
+
+void cli_inputs_show(const cli *c, const cli_inputs *in)
+{
+    size_t shown = c->args.verbose || in->count <= SHOWN ? in->count : SHOWN;
+    char number[CLI_NUMBER], size[CLI_NUMBER];
+
+    for (size_t i = 0; i < shown; i++) {
+        size_t count = decant_model_count(in->items[i].model);
+        decant_tensor tensor = DECANT_TENSOR_INIT;
+        uint64_t bytes = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            decant_model_tensor(in->items[i].model, k, &tensor);
+            bytes += tensor.len;
+        }
+        printf("%-9s ", i ? "" : "from");
+        cli_put_text(stdout, in->items[i].path, strlen(in->items[i].path), SIZE_MAX);
+        printf(", %s tensor%s, %s\n", cli_thousands(number, count), cli_plural(count), cli_size(size, bytes));
+    }
+    if (shown < in->count)
+        printf("%-9s and %s more (-v shows all)\n", "", cli_thousands(number, in->count - shown));
+}
+
+static void show_casts(FILE *out, const char *indent, const cli_inputs *in)
+{
+    enum { PAIRS = 32 }; /* there are fewer */
+    struct {
+        decant_dtype from, to;
+        size_t count;
+    } casts[PAIRS] = {{0}};
+    size_t pairs = 0;
+    char number[CLI_NUMBER];
+    change ch;
+
+    for (size_t i = 0, k; get_change(in, i, &ch); i++) {
+        if (ch.now.dtype == ch.was.dtype)
+            continue;
+        for (k = 0; k < pairs && (casts[k].from != ch.was.dtype || casts[k].to != ch.now.dtype); k++)
+            ;
+        if (k == pairs && pairs < PAIRS - 1)
+            pairs++;
+        casts[k].from = ch.was.dtype;
+        casts[k].to = ch.now.dtype;
+        casts[k].count++;
+    }
+    for (size_t k = 0; k < pairs; k++)
+        fprintf(out, "%s%-9s %s tensor%s, %s to %s\n", indent, k ? "" : "casts", cli_thousands(number, casts[k].count),
+                cli_plural(casts[k].count), decant_dtype_name(casts[k].from), decant_dtype_name(casts[k].to));
+}
+
+static void show_names(FILE *out, const char *indent, const cli *c, const cli_inputs *in)
+{
+    size_t renamed = 0;
+    char number[CLI_NUMBER];
+    change ch;
+
+    for (size_t i = 0; get_change(in, i, &ch); i++) {
+        if (!is_renamed(&ch))
+            continue;
+        if (renamed++ >= SHOWN && !c->args.verbose)
+            continue;
+        fprintf(out, "%s%-9s ", indent, renamed == 1 ? "renames" : "");
+        cli_put_text(out, ch.was.name, ch.was.name_len, SIZE_MAX);
+        fputs(" to ", out);
+        cli_put_text(out, ch.now.name, ch.now.name_len, SIZE_MAX);
+        fputc('\n', out);
+    }
+    if (renamed > SHOWN && !c->args.verbose)
+        fprintf(out, "%s%-9s and %s more (-v shows all)\n", indent, "", cli_thousands(number, renamed - SHOWN));
+}
+
+void cli_inputs_show_changes(FILE *out, const char *indent, const cli *c, const cli_inputs *in)
+{
+    size_t left = left_out(in);
+    char number[CLI_NUMBER];
+
+    if (left)
+        fprintf(out, "%s%-9s %s tensor%s out\n", indent, "leaves", cli_thousands(number, left), cli_plural(left));
+    show_casts(out, indent, in);
+    show_names(out, indent, c, in);
+}
+
+void cli_inputs_json(cli *c, const cli_inputs *in)
+{
+    cli_json *j = &c->json;
+    change ch;
+
+    cli_json_count(j, "omitted", left_out(in));
+    cli_json_open(j, "changes", '[');
+    for (size_t i = 0; get_change(in, i, &ch); i++) {
+        if (!is_renamed(&ch) && ch.now.dtype == ch.was.dtype)
+            continue;
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", in->items[ch.was.input].path);
+        cli_json_counted(j, "name", ch.was.name, ch.was.name_len);
+        cli_json_text(j, "dtype", decant_dtype_name(ch.was.dtype));
+        cli_json_counted(j, "to_name", ch.now.name, ch.now.name_len);
+        cli_json_text(j, "to_dtype", decant_dtype_name(ch.now.dtype));
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
+}
