@@ -6,4 +6,7 @@ if(sources)
     target_link_libraries(decant_program PRIVATE decant_static)
     target_compile_definitions(decant_program PRIVATE _GNU_SOURCE)
     set_target_properties(decant_program PROPERTIES OUTPUT_NAME decant)
+    if(DECANT_STATIC)
+        set(CMAKE_C_LINK_OPTIONS_PIE -static-pie) # a -pie beside it would win
+    endif()
 endif()

@@ -118,7 +118,7 @@ static decant_status look_at(search *s, const char *journal, decant_error *err)
     bool to_act = s->direction != DECANT_RECOVER_SHOW, ours;
     decant_status problem = DECANT_OK, rc;
     dcn_leftover l;
-    save *found;
+    save *found = NULL;
 
     rc = dcn_leftover_open(&l, s->dir, journal, false, err);
     if (rc == DECANT_OK)

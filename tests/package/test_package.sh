@@ -43,6 +43,7 @@ cc -o "$work/static" "$consumer/main.c" $(pkg-config --cflags decant) "$lib/libd
 expect "$work/static"
 
 has man/man1/decant{,-convert,-plan,-inspect,-ls,-diff,-digest,-verify,-formats}.1
+has bash-completion/completions/decant zsh/site-functions/_decant fish/vendor_completions.d/decant.fish
 has doc/decant/{README.md,CHANGELOG.md,LICENSE,docs/cli.md,docs/architecture.md,docs/formats/burnpack.md}
 
 # What the README links to is there too, but for what only the source has.

@@ -76,7 +76,7 @@ static void set_scheme(bpk_extra *extra, const decant_quant *quant)
 
 decant_status dcn_bpk_extra(const decant_quant *quant, bool then, dcn_bpk_keys keys, dcn_extra **out, decant_error *err)
 {
-    bpk_extra *made;
+    bpk_extra *made = NULL;
     decant_status rc = create(quant ? &scheme_ops : &keys_ops, keys, &made, err);
 
     if (rc)
@@ -90,7 +90,7 @@ decant_status dcn_bpk_extra(const decant_quant *quant, bool then, dcn_bpk_keys k
 
 decant_status dcn_bpk_model_extra(dcn_bpk_keys keys, dcn_extra **out, decant_error *err)
 {
-    bpk_extra *made;
+    bpk_extra *made = NULL;
     decant_status rc = create(&top_ops, keys, &made, err);
 
     if (rc == DECANT_OK)

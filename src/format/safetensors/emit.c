@@ -196,7 +196,7 @@ static decant_status best_rest(const dcn_entry *const *tensors, size_t count, ui
 static decant_status pad_header(const dcn_entry *const *tensors, size_t count, const dcn_layout *how, dcn_buf *buf,
                                 decant_error *err)
 {
-    uint64_t rest;
+    uint64_t rest = 0;
     decant_status rc;
 
     dcn_buf_fill(buf, ' ', -buf->len % DCN_ST_PREFIX);
