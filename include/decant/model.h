@@ -231,7 +231,7 @@ typedef struct decant_reader {
  * Leniencies: what is refused unless its bit is set. What one lets pass is told in a note under "odd". A bit that does not
  * concern a format is ignored by it.
  */
-#define DECANT_LENIENT_UNKNOWN_FIELDS 1u /* safetensors: fields of a tensor that no reader knows, which are dropped */
+#define DECANT_LENIENT_UNKNOWN_FIELDS 1u /* of a tensor (safetensors) or a quantization scheme (Burnpack): dropped */
 #define DECANT_LENIENT_REPEATED_KEYS 2u  /* a key of metadata or scalars twice: the last counts */
 #define DECANT_LENIENT_REPEATED_NAMES 4u /* a tensor's name twice: the last counts */
 #define DECANT_LENIENT_NUL_IN_NAMES 8u   /* names that hold U+0000 */
