@@ -241,7 +241,8 @@ typedef struct decant_reader {
 #define DECANT_LENIENT_AFTER_METADATA 128u /* Burnpack: bytes behind the map of the metadata, which are dropped */
 #define DECANT_LENIENT_AFTER_DATA 256u     /* bytes behind the data, which are dropped */
 #define DECANT_LENIENT_UNMAPPED 512u       /* tensors of a shard that the index of the set does not name */
-#define DECANT_LENIENT_ALL 1023u           /* all of these, as --lenient has it */
+#define DECANT_LENIENT_KEPT_KEYS 1024u     /* safetensors: metadata of decant's own that does not fit: plain metadata */
+#define DECANT_LENIENT_ALL 2047u           /* all of these, as --lenient has it */
 
 /** Options of the open functions. NULL or all zero: the defaults. */
 typedef struct decant_open_options {

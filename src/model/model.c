@@ -474,6 +474,20 @@ static int by_key(const void *a, const void *b)
     return order ? order : is_text(&y->value) - is_text(&x->value);
 }
 
+decant_status dcn_model_arrange(decant_model *model, uint32_t *order, decant_error *err)
+{
+    uint32_t *was = dcn_alloc(model->count, sizeof *was);
+
+    if (!was)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < model->count; i++)
+        was[order[i]] = (uint32_t)i;
+    permute(model->entries, was, model->count);
+    refile_entries(model, order);
+    dcn_free(&was);
+    return DECANT_OK;
+}
+
 decant_status dcn_model_sort(decant_model *model, decant_error *err)
 {
     if (!dcn_sorted(model->values, model->value_count, sizeof *model->values, by_key)) {
@@ -575,6 +589,32 @@ const dcn_value *dcn_model_value(const decant_model *model, const char *key, siz
     size_t index;
 
     return find_value(model, key, key_len, text, &index) ? &model->values[index] : NULL;
+}
+
+void dcn_model_forget(decant_model *model, const dcn_value *values, size_t count)
+{
+    size_t left = 0, gone = 0;
+
+    for (size_t i = 0; i < model->value_count; i++) {
+        if (gone < count && values[gone].key == model->values[i].key)
+            gone++;
+        else
+            model->values[left++] = model->values[i];
+    }
+    assert(gone == count);
+    model->value_count = left;
+    if (model->keys.size)
+        memset(model->keys.slots, 0, model->keys.size * sizeof *model->keys.slots);
+    file_values(model);
+}
+
+bool dcn_model_is_for_loaders(const decant_model *model, const dcn_value *value)
+{
+    static const char key[] = "format", text[] = "pt";
+
+    return model->for_loaders && is_text(&value->value) && value->key_len == strlen(key) &&
+           memcmp(value->key, key, strlen(key)) == 0 && value->value.as.text.len == strlen(text) &&
+           memcmp(value->value.as.text.data, text, strlen(text)) == 0;
 }
 
 const dcn_value *dcn_model_text(const decant_model *model, const char *key)

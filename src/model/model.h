@@ -95,6 +95,8 @@ struct decant_model {
     size_t file_count;
     dcn_origin *origins; /* of the entries, if it was made of other models; else NULL */
     bool no_format;      /* metadata "format" was taken from it, so none is added when it is saved */
+    bool ordered;        /* its order is worth keeping where a format has another: it comes from one that has none */
+    bool for_loaders;    /* its metadata format = pt was added for loaders of the format that it comes from */
 };
 
 /* What a file may make decant allocate or walk. Hard errors name the limit. */
@@ -173,6 +175,15 @@ decant_status dcn_model_set(decant_model *model, const char *key, size_t key_len
 
 /* The value of a key: metadata, or a scalar. NULL if there is none. */
 const dcn_value *dcn_model_value(const decant_model *model, const char *key, size_t key_len, bool text);
+
+/* Takes `count` values away, which are copies of some that are there, in their order. */
+void dcn_model_forget(decant_model *model, const dcn_value *values, size_t count);
+
+/* Brings the entries into an order: each at its place in `order`, a permutation, which is used up. */
+decant_status dcn_model_arrange(decant_model *model, uint32_t *order, decant_error *err);
+
+/* Whether a value is metadata format = pt that was added for loaders: who has other loaders leaves it out. */
+bool dcn_model_is_for_loaders(const decant_model *model, const dcn_value *value);
 
 /* The text of a metadata key; NULL if there is none. */
 const dcn_value *dcn_model_text(const decant_model *model, const char *key);

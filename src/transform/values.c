@@ -301,8 +301,14 @@ decant_status dcn_transform_values(const decant_model *const *models, size_t cou
 {
     decant_status rc;
 
-    for (size_t m = 0; m < count; m++)
+    out->ordered = out->for_loaders = true;
+    for (size_t m = 0; m < count; m++) {
+        const dcn_value *format = dcn_model_text(models[m], "format");
+
         out->no_format |= models[m]->no_format;
+        out->ordered &= models[m]->ordered;
+        out->for_loaders &= models[m]->for_loaders && format && !is_decided(options, format);
+    }
     if ((rc = check_unset(models, count, options, out, err)) || (rc = merge(models, count, options, out, err)))
         return rc;
     for (size_t i = 0; i < options->set_count && rc == DECANT_OK; i++) {

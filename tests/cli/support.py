@@ -64,6 +64,17 @@ def write_sparse(path, size, count=4):
         f.truncate(8 + len(text) + each * count)
 
 
+def with_unknown_key(source, path, pair):
+    """A Burnpack file of the repository with one more key, in CBOR, in its outermost map, which is small."""
+    with open(os.path.join(SOURCE, source), "rb") as f:
+        file = f.read()
+    size = struct.unpack("<I", file[6:10])[0]
+    data = file[(10 + size + 255) // 256 * 256:]
+    metadata = bytes([file[10] + 1]) + file[11:10 + size] + pair
+    head = file[:6] + struct.pack("<I", len(metadata)) + metadata
+    write(path, head + bytes(-len(head) % 256) + data)
+
+
 class Result:
     def __init__(self, code, out, err):
         self.code, self.raw_out, self.raw_err = code, out, err

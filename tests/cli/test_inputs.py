@@ -54,13 +54,41 @@ class Refused(support.Case):
         self.refused(3, "convert", "m.safetensors", "-o", "m.bpk", says=["F8_E5M2", "'z'"])
 
     def test_what_would_be_lost_is_counted_and_dropped_only_when_that_is_allowed(self):
-        shutil.copy(os.path.join(support.SOURCE, "tests/data/param-ids.bpk"), self.path("m.bpk"))
-        self.refused(3, "convert", "m.bpk", "-o", "m.safetensors", says=["12 param ids", "--allow loss"])
+        support.with_unknown_key("tests/data/param-ids.bpk", self.path("m.bpk"), b"\x65later\xf5")
+        self.refused(3, "convert", "-q", "m.bpk", "-o", "m.safetensors", says=["1 unknown top-level key", "--allow loss"])
         plan = self.works("plan", "--allow", "loss", "m.bpk", "-o", "m.safetensors")
-        self.assertIn("\nloses     12 param ids", plan.out)
+        self.assertIn("\nloses     1 unknown top-level key", plan.out)
         result = self.works("convert", "--allow=limits,loss", "m.bpk", "-o", "m.safetensors")
-        self.assertIn("\n  lost     12 param ids", result.err)
+        self.assertIn("\n  lost     1 unknown top-level key", result.err)
         self.works("diff", "m.bpk", "m.safetensors")
+
+    def test_param_ids_scalars_and_dtypes_come_back_from_safetensors(self):
+        for name in ["param-ids", "scalars-each-kind", "dtypes-all", "three-in-caller-order"]:
+            shutil.copy(os.path.join(support.SOURCE, "tests/data", name + ".bpk"), self.path("m.bpk"))
+            plan = self.works("plan", "m.bpk", "-o", name + ".safetensors")
+            self.assertIn("\nloses     nothing", plan.out)
+            self.assertIn("metadata under 'decant.'", plan.out)
+            self.works("convert", "m.bpk", "-o", name + ".safetensors")
+            self.works("convert", name + ".safetensors", "-o", name + ".bpk")
+            self.assertEqual(self.read(name + ".bpk"), self.read("m.bpk"))
+
+    def test_param_ids_scalars_and_order_come_back_from_a_set(self):
+        for name in ["param-ids", "forty", "three-in-caller-order"]:
+            shutil.copy(os.path.join(support.SOURCE, "tests/data", name + ".bpk"), self.path("m.bpk"))
+            self.works("convert", "m.bpk", "-o", name + ".safetensors", "--max-shard-size", "4")
+            parts = sorted(part for part in self.names() if part.startswith(name + "-0"))
+            self.assertGreater(len(parts), 1)
+            self.works("convert", name + ".safetensors.index.json", "-o", name + ".bpk")
+            self.assertEqual(self.read(name + ".bpk"), self.read("m.bpk"))
+            for part in parts[1:]:  # each has what is about its own tensors
+                self.works("ls", part)
+
+    def test_metadata_of_decants_own_that_does_not_fit_is_named(self):
+        self.model("m.safetensors", [("t", "F32", [2], None)], {"decant.id.gone": "7"})
+        self.refused(3, "convert", "m.safetensors", "-o", "m.bpk", says=["'decant.id.gone'", "--lenient"])
+        result = self.works("convert", "--lenient", "m.safetensors", "-o", "m.bpk")
+        self.assertIn("taken as plain metadata", result.err)
+        self.assertIn("decant.id.gone = 7", self.works("inspect", "m.bpk").out)
 
     def test_lenient_accepts_what_the_reference_reader_accepts_and_says_what_was_odd(self):
         header = {"t": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2], "extra": 1}}

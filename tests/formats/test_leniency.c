@@ -28,6 +28,8 @@ static const oddity oddities[] = {
      "{\"t\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
      "\"u\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
      4, "1 tensor on the data of another"},
+    {DECANT_LENIENT_KEPT_KEYS, "{\"__metadata__\":{\"decant.id.t\":\"1\"}}", 0,
+     "1 metadata key of decant's that does not fit, taken as plain metadata"},
     {DECANT_LENIENT_AFTER_DATA, "{\"t\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 6,
      "2 bytes after the data"},
 

@@ -149,10 +149,10 @@ static decant_status make_order(const decant_model *model, order *o, decant_erro
     for (size_t i = 0; i < model->count; i++)
         o->tensors[i] = &model->entries[i];
     for (size_t i = 0; i < model->value_count; i++)
-        o->values[i] = &model->values[i];
-    o->value_count = model->value_count;
+        if (!dcn_model_is_for_loaders(model, &model->values[i]))
+            o->values[o->value_count++] = &model->values[i];
     dcn_sort(o->tensors, model->count, sizeof(const dcn_entry *), by_name);
-    dcn_sort(o->values, model->value_count, sizeof(const dcn_value *), by_key);
+    dcn_sort(o->values, o->value_count, sizeof(const dcn_value *), by_key);
     return DECANT_OK;
 }
 

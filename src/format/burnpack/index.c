@@ -1121,6 +1121,7 @@ static decant_status index_file(dcn_input *in, const dcn_limits *limits, unsigne
     if ((rc = read_top(&h)) || h.unplaced || (rc = check_ranges(&h)) || (rc = add_notes(&h)) || (rc = note_old(&h)))
         goto done;
     find_openers(&h);
+    model->ordered = true; /* that of its data is the caller's: other formats have their own */
     rc = relay_quantized(&h);
 done:
     dcn_extra_unref(&h.quant);

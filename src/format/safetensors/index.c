@@ -7,6 +7,7 @@
 #include "base/endian.h"
 #include "codec/json.h"
 #include "format/limit.h"
+#include "format/safetensors/keep.h"
 #include "format/safetensors/layout.h"
 
 /* What leniency let pass, counted: it is told, never silent. */
@@ -33,6 +34,7 @@ typedef struct header {
     bool has_metadata;
     const dcn_findings *findings; /* NULL: the first fault ends it */
     bool unplaced;                /* a fault left out a tensor: what it has in the file is not known */
+    size_t plain; /* entries of metadata that are no keys of decant's own: there may be as many of those as tensors */
     oddities odd;
 } header;
 
@@ -69,6 +71,18 @@ static decant_status note_empty_metadata(header *h)
     return DECANT_OK;
 }
 
+static decant_status check_plain(header *h, dcn_chunk key, dcn_chunk text)
+{
+    uint64_t longest = key.len > text.len ? key.len : text.len;
+
+    if (h->plain == h->limits->values)
+        return dcn_past_limit("the number of metadata entries", (uint64_t)h->plain + 1, h->limits->values, h->err);
+    h->plain++;
+    return longest > h->limits->value
+               ? dcn_past_limit("the length of a metadata entry", longest, h->limits->value, h->err)
+               : DECANT_OK;
+}
+
 static decant_status read_metadata(header *h)
 {
     decant_model *model = h->model;
@@ -85,11 +99,8 @@ static decant_status read_metadata(header *h)
         decant_value value = {.type = DECANT_VALUE_TEXT, .as.text = {text.data, text.len}};
         size_t count = model->value_count;
 
-        if (count == h->limits->values)
-            return dcn_past_limit("the number of metadata entries", (uint64_t)count + 1, h->limits->values, h->err);
-        if (key.len > h->limits->value || text.len > h->limits->value)
-            return dcn_past_limit("the length of a metadata entry", key.len > text.len ? key.len : text.len,
-                                  h->limits->value, h->err);
+        if (!dcn_st_is_kept(key.data, key.len) && (rc = check_plain(h, key, text)))
+            return rc;
         if ((rc = dcn_model_set(model, key.data, key.len, &value, h->lenient & DECANT_LENIENT_REPEATED_KEYS, h->err)))
             return rc;
         h->odd.keys += model->value_count == count;
@@ -541,6 +552,17 @@ static bool shows_entry(const dcn_clue *clue)
     return false;
 }
 
+/* What the file holds, and what it keeps of another. */
+static decant_status index_and_restore(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
+                                       decant_error *err)
+{
+    decant_status rc = dcn_st_index(in, limits, lenient, model, err);
+
+    if (rc || model->openers.count == 0) /* who opens it is found out last: there were faults, which are listed */
+        return rc;
+    return dcn_st_restore(model, lenient, in->findings, err);
+}
+
 /* There is no magic: a length that can be one, and behind it what a header starts with. */
 static int probe(const dcn_clue *clue)
 {
@@ -569,7 +591,7 @@ const dcn_format dcn_safetensors = {
     .name = "safetensors",
     .extensions = extensions,
     .probe = probe,
-    .index = dcn_st_index,
+    .index = index_and_restore,
     .emit = dcn_st_emit,
     .has_sets = true,
     .covers = "header, ranges and size",

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "format/limit.h"
+#include "format/safetensors/keep.h"
 #include "format/safetensors/layout.h"
 
 /* A member of the map; both texts lie in that of the index. */
@@ -50,6 +51,7 @@ typedef struct set {
     size_t count;
 
     decant_model *values; /* of all shards so far */
+    uint64_t plain;       /* of them that are no keys of decant's own */
     bool *differ;         /* by value: not all shards have the same */
     size_t differ_cap;
     uint64_t unmapped; /* tensors that leniency let in */
@@ -233,9 +235,8 @@ static bool same_text(const dcn_value *a, const dcn_value *b)
 
 static decant_status add_value(set *s, const dcn_value *value)
 {
-    if (s->values->value_count == s->limits->values)
-        return dcn_past_limit("the number of metadata entries", (uint64_t)s->values->value_count + 1, s->limits->values,
-                              s->err);
+    if (!dcn_st_is_kept(value->key, value->key_len) && s->plain++ == s->limits->values)
+        return dcn_past_limit("the number of metadata entries", s->plain, s->limits->values, s->err);
     if (s->values->value_count == s->differ_cap) {
         size_t cap = s->differ_cap * 2 + 16;
         bool *differ = dcn_realloc(s->differ, cap, sizeof *differ);
