@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY)
+#define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY | CLI_EXTRACT)
 #define WRITES (CLI_CONVERT | CLI_PLAN)
 #define CHANGES (WRITES | CLI_DIFF)
 #define ALL (READS | CLI_FORMATS | CLI_RECOVER)
@@ -23,8 +23,12 @@ static const struct flag {
     {"output", 'o', TEXT, WRITES, offsetof(cli_args, output), "OUT",
      "the file to write; its extension picks the format"},
     {"to", 0, TEXT, WRITES, offsetof(cli_args, to), "FORMAT", "the format, by a name that decant formats prints"},
-    {"force", 'f', SWITCH, WRITES, offsetof(cli_args, force), NULL, "replace OUT when the new one is complete"},
+    {"output", 'o', TEXT, CLI_EXTRACT, offsetof(cli_args, output), "OUT", "the folder, or the file of one tensor"},
+    {"to", 0, TEXT, CLI_EXTRACT, offsetof(cli_args, to), "FORMAT", "npy or raw; npy where NumPy has the dtype"},
+    {"force", 'f', SWITCH, WRITES | CLI_EXTRACT, offsetof(cli_args, force), NULL,
+     "replace OUT when the new one is complete"},
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
+    {"dry-run", 'n', SWITCH, CLI_EXTRACT, offsetof(cli_args, dry_run), NULL, "write nothing: only say what goes where"},
     {"verify", 0, SWITCH, WRITES, offsetof(cli_args, verify), NULL,
      "read OUT back from the disk and compare, then publish it"},
     {"prefix", 0, PREFIX, CHANGES, offsetof(cli_args, prefix), "TEXT", "put it in front of the names of the next file"},

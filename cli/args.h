@@ -17,7 +17,8 @@ enum {
     CLI_FORMATS = 32,
     CLI_DIGEST = 64,
     CLI_VERIFY = 128,
-    CLI_RECOVER = 256
+    CLI_RECOVER = 256,
+    CLI_EXTRACT = 512
 };
 
 /* What a flag that may be given often was given, in order. */

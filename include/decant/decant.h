@@ -5,6 +5,7 @@
 #include <decant/bytes.h>
 #include <decant/check.h>
 #include <decant/error.h>
+#include <decant/extract.h>
 #include <decant/formats.h>
 #include <decant/model.h>
 #include <decant/recover.h>

@@ -38,11 +38,12 @@ typedef enum dcn_target_kind {
 
 typedef struct dcn_target {
     dcn_target_kind kind;
-    const char *path;     /* files */
-    void *dst;            /* memory */
-    size_t len;           /* memory, bytes */
-    decant_stream stream; /* streams */
-    decant_bytes **bytes; /* new memory: [owned] by the caller on success */
+    const dcn_format *format; /* NULL: as the options or the path say */
+    const char *path;         /* files */
+    void *dst;                /* memory */
+    size_t len;               /* memory, bytes */
+    decant_stream stream;     /* streams */
+    decant_bytes **bytes;     /* new memory: [owned] by the caller on success */
 } dcn_target;
 
 /* The public verbs with an environment of their own: what the tests call. */

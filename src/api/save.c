@@ -57,6 +57,8 @@ static decant_status choose_format(saving *s, decant_error *err)
     decant_status rc = DECANT_OK;
 
     s->format = wanted ? dcn_format_named(wanted) : is_file(s) ? dcn_format_for_path(s->target->path) : NULL;
+    if (s->target->format)
+        s->format = s->target->format;
     if (!s->format && wanted)
         rc = decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", wanted);
     else if (!s->format)

@@ -77,4 +77,11 @@ const decant_quant *dcn_quant_of(const dcn_extra *extra);
 extern const dcn_format dcn_burnpack;
 extern const dcn_format dcn_safetensors;
 
+/* Written, and for models of one tensor alone; not in the registry. */
+extern const dcn_format dcn_npy;
+extern const dcn_format dcn_raw;
+
+/* Whether NumPy has such arrays. */
+bool dcn_npy_takes(decant_dtype dtype, size_t rank);
+
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""decant beside NumPy: what is close."""
+"""decant beside NumPy: what is close, and single arrays."""
 
 import json
 import os
@@ -53,6 +53,32 @@ class Close(unittest.TestCase):
                         wide = "c16" if dtype == "c8" else "f8"
                         wanted = numpy.count_nonzero(~numpy.isclose(x.astype(wide), y.astype(wide), rtol, atol))
                     self.assertEqual(found.get(dtype, 0), wanted, (dtype, rtol, atol))
+
+
+@unittest.skipUnless(numpy, "needs NumPy and safetensors")
+class Arrays(unittest.TestCase):
+    def test_each_dtype_and_shape_is_what_save_writes_and_load_reads(self):
+        random = numpy.random.default_rng(SEED)
+        shapes = [(), (0,), (1,), (7,), (2, 3), (3, 0, 2), (12345,), (1, 1, 1, 1, 1, 1, 1, 5), (10, 100, 3), (2,) * 20 + (0,)]
+        arrays = {}
+        for dtype in "f8 f4 f2 i8 i4 i2 i1 u8 u4 u2 u1 ? c8".split():
+            for i, shape in enumerate(shapes):
+                count = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
+                data = random.integers(0, 2 if dtype == "?" else 256, count, numpy.uint8)
+                arrays["%s.%d" % (dtype.replace("?", "b"), i)] = data.view(dtype).reshape(shape)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "all.safetensors")
+            safetensors.numpy.save_file(arrays, file)
+            extracted = decant("extract", file, "-o", folder)["extracted"]
+            self.assertEqual(len(extracted), len(arrays))
+            for one in extracted:
+                array = arrays[one["name"]]
+                with tempfile.NamedTemporaryFile() as wanted:
+                    numpy.save(wanted, array)
+                    wanted.flush()
+                    self.assertEqual(Path(one["file"]).read_bytes(), Path(wanted.name).read_bytes(), one)
+                loaded = numpy.load(one["file"])
+                self.assertEqual((loaded.dtype, loaded.shape, loaded.tobytes()), (array.dtype, array.shape, array.tobytes()))
 
 
 if __name__ == "__main__":
