@@ -94,11 +94,14 @@ static int on_finding(void *ctx, const decant_finding *finding)
     verifying *v = ctx;
     bool is_fault = finding->kind == DECANT_FAULT;
     decant_error fault = {0};
+    char own[sizeof fault.path];
 
-    if (is_fault) { /* the file stands in front already; what to do next is always said */
+    if (is_fault) { /* the file stands in front already, unless it is another one of its set; what to do is always said */
         v->faults++;
         fault = *finding->error;
-        fault.path[0] = '\0';
+        cli_escape(own, sizeof own, v->path);
+        if (strcmp(fault.path, own) == 0)
+            fault.path[0] = '\0';
         if (!fault.hint[0])
             snprintf(fault.hint, sizeof fault.hint, "%s", cli_hint(fault.status, true));
     }

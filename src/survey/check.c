@@ -14,6 +14,7 @@ enum { PAGE = 4096 }; /* a gap of less is alignment */
 
 /* A check under way. */
 typedef struct checking {
+    const char *name; /* of the file */
     const decant_model *model;
     decant_on_finding found;
     void *ctx;
@@ -37,13 +38,15 @@ static void tell(checking *c, const decant_finding *finding)
         c->stopped = c->found(c->ctx, finding) != 0;
 }
 
-/* The error's text names the file, which the caller knows. */
+/* The caller knows which file he asks for; of a set, another one may be at fault. */
 static void tell_fault(void *ctx, const decant_error *fault)
 {
     checking *c = ctx;
-    decant_error copy = *fault;
+    decant_error copy = *fault, own = {0};
 
-    copy.path[0] = '\0';
+    dcn_error_path(&own, c->name);
+    if (strcmp(copy.path, own.path) == 0)
+        copy.path[0] = '\0';
     c->totals.faults++;
     tell(c, &(decant_finding){.kind = DECANT_FAULT, .text = decant_error_text(&copy), .error = fault});
 }
@@ -247,6 +250,10 @@ static decant_status open_model(checking *c, dcn_input *in, const dcn_reading *h
     in->findings = &findings;
     rc = dcn_format_open(in, format, &how->limits, how->lenient, model, &failure);
     in->findings = NULL;
+    if (rc == DECANT_NOT_FOUND) { /* a file of the set */
+        tell_fault(c, &failure);
+        return DECANT_OK;
+    }
     if (rc != DECANT_UNSUPPORTED || failure.tensor[0]) /* a file of a later version is not checked */
         rc = dcn_fault(&findings, rc, &failure);
     if (rc && err)
@@ -258,7 +265,7 @@ decant_status dcn_check(dcn_input *in, const dcn_reading *how, const dcn_cut *cu
                         const decant_check_options *options, decant_on_finding found, void *ctx,
                         decant_check_totals *totals, decant_error *err)
 {
-    checking c = {.found = found, .ctx = ctx, .longest = longest};
+    checking c = {.name = in->name, .found = found, .ctx = ctx, .longest = longest};
     decant_model *model = NULL;
     decant_status rc = open_model(&c, in, how, &model, err);
 

@@ -19,7 +19,7 @@ def entry(begin, end, dtype="U8"):
     return {"dtype": dtype, "shape": [end - begin], "data_offsets": [begin, end]}
 
 
-class Verify(support.Case):
+class Case(support.Case):
     def verify(self, code, *words):
         result = self.decant("verify", *words)
         self.assertEqual((result.code, result.err), (code, ""), result)
@@ -31,6 +31,8 @@ class Verify(support.Case):
             self.assertTrue(all(f["hint"] for f in faults))
         return result.out
 
+
+class Verify(Case):
     def test_a_sound_file_says_what_was_covered_and_what_the_format_cannot_show(self):
         self.model("m.safetensors")
         self.works("convert", "m.safetensors", "-o", "m.bpk")
@@ -110,6 +112,29 @@ class Verify(support.Case):
         out = self.verify(0, "--deep", "m.safetensors")
         self.assertRegex(out, r"\n  zeros    a   [\d,]+ bytes, from byte [\d,]+ on\n  zeros    b   all 1,048,576 bytes\n")
         self.assertRegex(out, r"\n  odd      the last 3\d+ bytes of the data are zeros, from byte \d+ of tensor 'a' on, as a download leaves them")
+
+
+class Sets(Case):
+    def setUp(self):
+        super().setUp()
+        self.model("one.safetensors", [("t%d" % i, "U8", [100], bytes([i]) * 100) for i in range(4)])
+        self.works("convert", "one.safetensors", "-o", "set.safetensors", "--max-shard-size", "100")
+        os.remove(self.path("one.safetensors"))
+        self.shard = "set-00002-of-00004.safetensors"
+
+    def test_a_set_is_checked_as_a_whole_and_the_shard_at_fault_is_named(self):
+        self.assertIn(".: sound: 4 tensors, ", self.verify(0, "."))
+        self.assertIn("set.safetensors.index.json: sound: 4 tensors, ", self.verify(0, "set.safetensors.index.json"))
+        whole = self.read(self.shard)
+        support.write(self.path(self.shard), whole[:-1])
+        self.assertRegex(self.verify(1, "."), r"\A\.: %s: tensor 't\d': the file has [^\n]+; fetch the rest\n\Z" % self.shard)
+        os.remove(self.path(self.shard))
+        self.assertRegex(self.verify(1, "."), r"\A\.: %s: [^\n]+; [^\n]+\n\Z" % self.shard)
+
+    def test_its_digest_is_that_of_one_file(self):
+        self.works("convert", ".", "-o", "again.bpk")
+        self.assertEqual(self.works("digest", "set.safetensors.index.json").out.splitlines()[-1].split()[1],
+                         self.works("digest", "again.bpk").out.splitlines()[-1].split()[1])
 
 
 if __name__ == "__main__":
