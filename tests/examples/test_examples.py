@@ -17,7 +17,7 @@ class Examples(support.Case):
 
     def test_each_says_how_it_is_used(self):
         names = sorted(f[:-2] for f in os.listdir(os.path.join(support.SOURCE, "examples")) if f.endswith(".c"))
-        self.assertGreaterEqual(set(names), {"convert", "read_one", "save_progress", "three_tensors"})
+        self.assertGreaterEqual(set(names), {"convert", "prove", "read_one", "save_progress", "three_tensors"})
         for name in names:
             result = self.example(name)
             self.assertEqual(result.code, 2)
@@ -30,6 +30,14 @@ class Examples(support.Case):
         result = self.example("convert", "none.safetensors", "n.bpk")
         self.assertEqual(result.code, 1)
         self.assertIn("none.safetensors: ", result.err)
+        self.assertEqual(self.names(), ["m.bpk", "m.safetensors"])
+
+    def test_prove_proves(self):
+        self.model()
+        result = self.example("prove", "m.safetensors", "m.bpk")
+        digest = self.works("digest", "m.bpk").out.splitlines()[-1].split()[1]
+        self.assertEqual(result.out, "%s  m.safetensors\n%s  m.bpk, the same\n" % (digest, digest))
+        self.assertEqual(self.example("prove", "none.safetensors", "n.bpk").code, 1)
         self.assertEqual(self.names(), ["m.bpk", "m.safetensors"])
 
     def test_three_tensors_come_in_three_ways(self):

@@ -123,6 +123,92 @@ TEST(convert__takes_the_same_memory_at_every_size)
     }
 }
 
+/* The peak of a command on a model of `count` × `len`; its output is thrown away. NULL ends the words; "FILE" is the model. */
+static uint64_t peak_of_command(const char *const *words, uint64_t count, uint64_t len)
+{
+    char in[4096];
+    const char *argv[16] = {program()};
+    uint64_t peak;
+    int out = open("/dev/null", O_WRONLY), kept = dup(STDOUT_FILENO);
+
+    snprintf(in, sizeof in, "%s/in.safetensors", test_folder());
+    make_sparse(in, count, len);
+    for (size_t i = 0; words[i]; i++)
+        argv[i + 1] = strcmp(words[i], "FILE") == 0 ? in : words[i];
+    CHECK(out >= 0 && kept >= 0);
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO);
+    peak = peak_of(argv);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    close(out);
+    fprintf(stderr, "%s: %" PRIu64 " tensors of %" PRIu64 " bytes: peak %.1f MiB\n", words[0], count, len,
+            (double)peak / MIB);
+    return peak;
+}
+
+/* Whatever reads all data takes as much for 1 GB as for a hundredth of it. CL-06 */
+static void check_reading(const char *const *words)
+{
+    uint64_t small = peak_of_command(words, 10, 1000000), large = peak_of_command(words, 10, 100000000);
+
+    CHECK(small <= 32 * MIB && large <= 32 * MIB);
+    CHECK(large <= small + MIB && small <= large + MIB);
+}
+
+TEST(digest__takes_the_same_memory_at_every_size)
+{
+    check_reading((const char *const[]){"digest", "FILE", NULL});
+}
+
+TEST(verify__takes_the_same_memory_at_every_size)
+{
+    check_reading((const char *const[]){"verify", "--deep", "FILE", NULL});
+}
+
+TEST(diff__takes_the_same_memory_at_every_size)
+{
+    check_reading((const char *const[]){"diff", "FILE", "FILE", NULL});
+    check_reading((const char *const[]){"diff", "--rtol", "0.1", "FILE", "FILE", NULL});
+}
+
+/* PF-08: a tensor of any size goes to a file. */
+TEST(extract__takes_the_same_memory_for_a_tensor_of_every_size)
+{
+    char out[4096];
+    const char *const words[] = {"extract", "-f", "FILE", "model.layers.0000000.self_attn.projection.weight",
+                                 "-o",      out,  NULL};
+    uint64_t small, large;
+
+    snprintf(out, sizeof out, "%s/out.npy", test_folder());
+    small = peak_of_command(words, 1, 1000000);
+    large = peak_of_command(words, 1, 400000000);
+    CHECK(small <= 32 * MIB && large <= 32 * MIB);
+    CHECK(large <= small + MIB && small <= large + MIB);
+}
+
+TEST(convert__that_reads_back_takes_the_same_memory_at_every_size)
+{
+    char out[4096];
+    const char *const words[] = {"convert", "-qf", "--verify", "FILE", "-o", out, NULL};
+    uint64_t small, large;
+
+    snprintf(out, sizeof out, "%s/out.bpk", test_folder());
+    small = peak_of_command(words, 10, 1000000);
+    large = peak_of_command(words, 10, 30000000);
+    CHECK(small <= 32 * MIB && large <= 32 * MIB);
+    CHECK(large <= small + MIB && small <= large + MIB);
+}
+
+/* 56 bytes of sums, and what opening takes. */
+TEST(digest__takes_little_for_each_of_100000_tensors)
+{
+    const uint64_t count = 100000;
+    uint64_t peak = peak_of_command((const char *const[]){"digest", "FILE", NULL}, count, 16);
+
+    CHECK(peak <= 32 * MIB + 120 * count /* the header */ + (128 + 56) * count);
+}
+
 /* 32 MiB, both headers, and 128 bytes a tensor. */
 static void check_tensors(uint64_t count)
 {
