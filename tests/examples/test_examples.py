@@ -54,6 +54,16 @@ class Examples(support.Case):
         self.assertEqual(self.example("read_one", "m.safetensors", "b").out, "U8 [5]\n")
         self.assertEqual(self.example("read_one", "m.safetensors", "c").code, 1)
 
+    def test_cast_and_merge_casts_and_merges(self):
+        self.model("a.safetensors", [("w", "F32", [2], bytes.fromhex("0000803f 00000048"))], {"format": "pt"})
+        self.model("b.safetensors", [("w", "BF16", [1], b"\0\xc0"), ("n", "I64", [], None)], {"format": "np"})
+        result = self.example("cast_and_merge", "m.safetensors", "a.safetensors", "b.safetensors")
+        self.assertEqual(result.code, 0)
+        self.assertIn("1 value in 'part0.w' exceeds the range of F16, the largest 131072\n3 tensors, ", result.out)
+        lines = [line.split("\t")[:2] for line in self.works("ls", "m.safetensors").out.splitlines()]
+        self.assertEqual(lines, [["part1.n", "I64"], ["part0.w", "F16"], ["part1.w", "F16"]])
+        self.assertTrue(self.read("m.safetensors").endswith(bytes.fromhex("003c007c00c0")))
+
     def test_save_progress_reports_and_stops_where_it_is_told(self):
         support.write_sparse(self.path("m.safetensors"), 1 << 24)
         result = self.example("save_progress", "m.safetensors", "m.bpk")

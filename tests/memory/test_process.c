@@ -49,9 +49,10 @@ static const char *program(void)
     return decant;
 }
 
-/* A sparse safetensors file of `count` U8 tensors of `len` bytes each. @return bytes of its header */
-static uint64_t make_sparse(const char *path, uint64_t count, uint64_t len)
+/* A sparse safetensors file of `count` tensors of `len` bytes each. @return bytes of its header */
+static uint64_t make_sparse(const char *path, const char *dtype, uint64_t count, uint64_t len)
 {
+    uint64_t elements = strcmp(dtype, "F32") == 0 ? len / 4 : len;
     FILE *file = fopen(path, "wb");
     uint8_t prefix[8] = {0};
     uint64_t header;
@@ -60,9 +61,9 @@ static uint64_t make_sparse(const char *path, uint64_t count, uint64_t len)
     for (uint64_t i = 0; i < count; i++)
         CHECK(fprintf(file,
                       "%s\"model.layers.%07" PRIu64
-                      ".self_attn.projection.weight\":{\"dtype\":\"U8\",\"shape\":[%" PRIu64
+                      ".self_attn.projection.weight\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64
                       "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
-                      i ? "," : "", i, len, i * len, (i + 1) * len) > 0);
+                      i ? "," : "", i, dtype, elements, i * len, (i + 1) * len) > 0);
     CHECK(fputc('}', file) == '}');
     header = (uint64_t)ftell(file) - 8;
     for (unsigned i = 0; i < 8; i++)
@@ -92,12 +93,28 @@ static uint64_t peak_of_convert(uint64_t count, uint64_t len, uint64_t *headers)
 
     snprintf(in, sizeof in, "%s/in.safetensors", test_folder());
     snprintf(out, sizeof out, "%s/out.bpk", test_folder());
-    *headers = make_sparse(in, count, len);
+    *headers = make_sparse(in, "U8", count, len);
     peak = peak_of(argv);
     *headers += burnpack_header(out);
     unlink(out);
     fprintf(stderr, "%" PRIu64 " tensors of %" PRIu64 " bytes: peak %.1f MiB, headers %.1f MiB\n", count, len,
             (double)peak / MIB, (double)*headers / MIB);
+    return peak;
+}
+
+/* Casts a model of F32 to BF16, `count` × `len` of them. @return the peak */
+static uint64_t peak_of_cast(uint64_t count, uint64_t len)
+{
+    char in[4096], out[4096];
+    const char *argv[] = {program(), "convert", "-q", "--dtype", "bf16", in, "-o", out, NULL};
+    uint64_t peak;
+
+    snprintf(in, sizeof in, "%s/in.safetensors", test_folder());
+    snprintf(out, sizeof out, "%s/out.safetensors", test_folder());
+    make_sparse(in, "F32", count, len);
+    peak = peak_of(argv);
+    unlink(out);
+    fprintf(stderr, "%" PRIu64 " tensors of %" PRIu64 " bytes, cast: peak %.1f MiB\n", count, len, (double)peak / MIB);
     return peak;
 }
 
@@ -132,7 +149,7 @@ static uint64_t peak_of_command(const char *const *words, uint64_t count, uint64
     int out = open("/dev/null", O_WRONLY), kept = dup(STDOUT_FILENO);
 
     snprintf(in, sizeof in, "%s/in.safetensors", test_folder());
-    make_sparse(in, count, len);
+    make_sparse(in, "U8", count, len);
     for (size_t i = 0; words[i]; i++)
         argv[i + 1] = strcmp(words[i], "FILE") == 0 ? in : words[i];
     CHECK(out >= 0 && kept >= 0);
@@ -207,6 +224,15 @@ TEST(digest__takes_little_for_each_of_100000_tensors)
     uint64_t peak = peak_of_command((const char *const[]){"digest", "FILE", NULL}, count, 16);
 
     CHECK(peak <= 32 * MIB + 120 * count /* the header */ + (128 + 56) * count);
+}
+
+/* A gigabyte of F32: the staging for what is read is one slot more. */
+TEST(convert__casts_in_the_same_memory_at_every_size)
+{
+    uint64_t small = peak_of_cast(100, 1000000), large = peak_of_cast(100, 10000000);
+
+    CHECK(small <= 32 * MIB);
+    CHECK(large <= small + MIB && small <= large + MIB);
 }
 
 /* 32 MiB, both headers, and 128 bytes a tensor. */

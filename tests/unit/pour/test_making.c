@@ -1,6 +1,7 @@
 /* Pouring bytes that are made of others. */
 #include "support/alloc.h"
 #include "support/cargo.h"
+#include "support/gates.h"
 
 #include "base/dtype.h"
 #include "pour/route.h"
@@ -74,6 +75,32 @@ TEST(pour__fails_as_the_provider_beneath_a_cast_does_and_names_the_tensor)
         cargo_close(&c);
         simdisk_free(&disk);
     }
+}
+
+/* Of neighbours in the file what they are made of is read together, a slot's length at a time. */
+TEST(pour__reads_what_casts_are_made_of_in_few_calls)
+{
+    simdisk *disk = simdisk_new();
+    vessel v = {.kind = TO_FILE, .disk = disk};
+    dcn_job how = {.cut = {.slot = 4096, .slots = 1, .direct = 64}};
+    uint64_t raw = 0;
+    gates g;
+    cargo c;
+    decant_error err;
+
+    cargo_load(&c, disk, CARGO_FILE | CARGO_CAST, CARGO_MOST, 400, 8);
+    for (size_t i = 0; i < c.model->count; i++)
+        raw += dcn_backing_recipe(c.model->entries[i].data.backing)->input.len;
+    gates_up(&g, &disk->io);
+    CHECK_OK(vessel_pour(&v, &c, &how, 0, &err), &err);
+    vessel_check(&v, &c);
+    /* a slot ends where its own length or that of the staging is used up; and a number may lie across its end */
+    CHECK(g.count[DCN_DO_READ] <= 2 * (c.total / 4096 + raw / 4096 + 2));
+    CHECK(g.count[DCN_DO_READ] < CARGO_MOST);
+    gates_down(&g);
+    vessel_close(&v);
+    cargo_close(&c);
+    simdisk_free(&disk);
 }
 
 TEST(pour__reports_every_allocation_that_fails_while_casting)
