@@ -121,6 +121,11 @@ static decant_status take_apart(const decant_setting *given, setting *out, decan
         out->key_len = (size_t)(colon - given->text);
     out->value = given->data ? given->data : equals + 1;
     out->len = given->data ? given->len : strlen(equals + 1);
+    if (!dcn_utf8_valid(out->key, out->key_len) || !dcn_utf8_valid(out->value, out->len)) {
+        decant_error_set(err, DECANT_BAD_CALL, "a key and its value are UTF-8, and '%s' is not", given->text);
+        dcn_error_hint(err, "write it in UTF-8, whatever the locale is");
+        return DECANT_BAD_CALL;
+    }
     return DECANT_OK;
 }
 
