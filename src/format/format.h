@@ -45,7 +45,7 @@ const dcn_format *dcn_format_for_path(const char *path);
 decant_status dcn_format_look(dcn_input *in, uint8_t *head, dcn_clue *clue, decant_error *err);
 
 /*
- * By content, never by name: reads the head once. What is recognised but is no model of ours (a Git-LFS pointer, a web
+ * By content, never by name: reads the head once, and of what it names the tail where that tells more. What is recognised but is no model of ours (a Git-LFS pointer, a web
  * page, nothing at all) is named for what it is.
  *
  * @return DECANT_UNSUPPORTED, DECANT_TRUNCATED (empty), or that of a failed read

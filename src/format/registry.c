@@ -83,16 +83,21 @@ static const struct {
     size_t at;
     const char *magic, *what, *hint;
 } others[] = {
-    {0, "PK\x03\x04", "a zip archive, as PyTorch and NumPy write them, which is not read yet", resave},
-    {0, "\x80\x02", "a Python pickle, as PyTorch once wrote them, which is not read", resave},
+    {0, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19", "a PyTorch file of before version 1.6, which is not read",
+     resave},
+    {0, "\x80\x02", "a Python pickle, which is not read", resave},
     {0, "\x80\x03", "a Python pickle, which is not read", resave},
     {0, "\x80\x04", "a Python pickle, which is not read", resave},
     {0, "\x80\x05", "a Python pickle, which is not read", resave},
+    {0, "\x82\xa8metadata", "a record of Burn in MessagePack (.mpk), which is not read", resave},
     {0, "GGUF", "a GGUF model, which is not read yet", choose_other},
     {4, "ET12", "an ExecuTorch program, which is not read yet", choose_other},
     {4, "FT01", "an ExecuTorch file of tensors, which is not read yet", choose_other},
     {0, "\x93NUMPY", "a NumPy array, which is not read yet", "save the array as safetensors"},
-    {0, "\x89HDF", "an HDF5 file, which is not read", resave},
+    {0, "\x89HDF", "an HDF5 file, as Keras writes them, which is not read", resave},
+    {4, "TFL3", "a TensorFlow Lite model, which is not read", choose_other},
+    {0, "tjgg", "a GGML model of before GGUF, which is not read", choose_other},
+    {0, "lmgg", "a GGML model of before GGUF, which is not read", choose_other},
     {0, "\x1f\x8b", "compressed by gzip", "decompress it"},
     {0, "\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it"},
     {0, "\xfd\x37zXZ", "compressed by xz", "decompress it"},
@@ -196,8 +201,52 @@ static decant_status name_text(const dcn_clue *clue, decant_error *err)
     return other(clue, "a text, not a model", "name the file that holds the tensors, or fetch it again", err);
 }
 
+static bool contains(const uint8_t *bytes, size_t len, const char *text)
+{
+    size_t text_len = strlen(text);
+
+    for (size_t at = 0; at + text_len <= len; at++)
+        if (memcmp(bytes + at, text, text_len) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Zip archives (APPNOTE 6.3) end in a directory, which has the names of what is in them; without its end they were cut short.
+ * Names of members tell who wrote it: TorchScript has constants beside its pickle, NumPy's members are arrays.
+ */
+static decant_status zip_archive(dcn_input *in, const dcn_clue *clue, decant_error *err)
+{
+    static const struct {
+        const char *member, *what, *hint;
+    } kinds[] = {
+        {"constants.pkl", "a TorchScript archive, which is not read", resave},
+        {"data.pkl", "a PyTorch file (zip), which is not read yet", resave},
+        {".npy", "a NumPy archive (.npz), which is not read yet", "save the arrays as safetensors"},
+        {"model.weights.h5", "a Keras model (zip), which is not read", resave},
+    };
+    uint8_t tail[DCN_HEAD];
+    size_t len = (size_t)dcn_min(in->bytes->len, sizeof tail);
+    dcn_fetch fetch = {in->bytes->len - len, tail, len};
+    decant_status rc = dcn_backing_fetch(in->bytes, &fetch, 1, err);
+
+    if (rc)
+        return rc;
+    if (!contains(tail, len, "PK\x05\x06")) {
+        rc = decant_error_set(err, DECANT_TRUNCATED,
+                              "a zip archive, as PyTorch and NumPy write them, that is cut short");
+        dcn_error_found(err, "%llu bytes, and no directory at their end", (unsigned long long)clue->size);
+        dcn_error_hint(err, "fetch the rest, and save the tensors as safetensors");
+        return rc;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (contains(tail, len, kinds[i].member) || contains(clue->head, clue->head_len, kinds[i].member))
+            return other(clue, kinds[i].what, kinds[i].hint, err);
+    return other(clue, "a zip archive", "unpack it, or save the tensors as safetensors", err);
+}
+
 /* Names what people mistake for models. DECANT_OK: it is nothing known. */
-static decant_status name_other(const dcn_clue *clue, decant_error *err)
+static decant_status name_other(dcn_input *in, const dcn_clue *clue, decant_error *err)
 {
     decant_status rc;
 
@@ -208,6 +257,8 @@ static decant_status name_other(const dcn_clue *clue, decant_error *err)
     }
     if (has_text(clue, 0, "version https://git-lfs.github.com/spec/"))
         return lfs_pointer(clue, err);
+    if (has_bytes(clue, 0, "PK\x03\x04") || has_bytes(clue, 0, "PK\x05\x06"))
+        return zip_archive(in, clue, err);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (has_bytes(clue, others[i].at, others[i].magic))
             return other(clue, others[i].what, others[i].hint, err);
@@ -241,7 +292,7 @@ decant_status dcn_format_look(dcn_input *in, uint8_t *head, dcn_clue *clue, deca
     return dcn_backing_fetch(in->bytes, &fetch, 1, err);
 }
 
-static decant_status recognise(const dcn_clue *clue, const dcn_format **out, decant_error *err)
+static decant_status recognise(dcn_input *in, const dcn_clue *clue, const dcn_format **out, decant_error *err)
 {
     const dcn_format *format, *best = NULL;
     int most = 0, claim;
@@ -257,7 +308,7 @@ static decant_status recognise(const dcn_clue *clue, const dcn_format **out, dec
         *out = best;
         return DECANT_OK;
     }
-    rc = name_other(clue, err);
+    rc = name_other(in, clue, err);
     return rc ? rc : other(clue, "no format that is known here", "see decant formats", err);
 }
 
@@ -267,7 +318,7 @@ decant_status dcn_format_detect(dcn_input *in, const dcn_format **out, decant_er
     dcn_clue clue;
     decant_status rc = dcn_format_look(in, head, &clue, err);
 
-    return rc ? rc : recognise(&clue, out, err);
+    return rc ? rc : recognise(in, &clue, out, err);
 }
 
 /* The format asked for is taken at its word, unless the file is plainly no model. */
@@ -280,7 +331,7 @@ static decant_status choose(dcn_input *in, const dcn_format **format, decant_err
     if (!*format)
         return dcn_format_detect(in, format, err);
     rc = dcn_format_look(in, head, &clue, err);
-    return rc || (*format)->probe(&clue) ? rc : name_other(&clue, err);
+    return rc || (*format)->probe(&clue) ? rc : name_other(in, &clue, err);
 }
 
 /* What the model says of where it comes from. Content decides; a name that says otherwise is told. */

@@ -25,7 +25,8 @@ static decant_status open_named(const void *bytes, size_t len, const char *name,
 /* That these bytes are refused in these words, whatever the format asked for and whatever the name. */
 static void refuses(const char *bytes, size_t len, decant_status wanted, const char *words)
 {
-    static const char *const names[] = {"m.safetensors", "m.gguf", "m.bpk", "m.pt", "m.onnx", "m"};
+    static const char *const names[] = {"m.safetensors", "m.gguf", "m.bpk", "m.pt", "m.bin",
+                                        "m.npz",         "m.onnx", "m.tar", "m"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         decant_model *model = NULL;
@@ -123,10 +124,16 @@ TEST(registry__FR_03_names_files_of_other_kinds_whatever_their_extension)
 {
     static char tar[512] = "model.bin";
 
-    refuses("PK\x03\x04\0\0\x08\x08\0\0", 10, DECANT_UNSUPPORTED, "a zip archive");
+    refuses("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", 15, DECANT_UNSUPPORTED,
+            "a PyTorch file of before version 1.6");
     refuses("\x80\x02}q\0.", 6, DECANT_UNSUPPORTED, "a Python pickle");
     refuses("\x80\x04\x95\0\0\0\0", 7, DECANT_UNSUPPORTED, "a Python pickle");
     refuses("GGUF\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24, DECANT_UNSUPPORTED, "a GGUF model");
+    refuses("\x82\xa8metadata\x84\xa5", 12, DECANT_UNSUPPORTED, "a record of Burn in MessagePack (.mpk)");
+    refuses("\x89HDF\r\n\x1a\n\0\0", 10, DECANT_UNSUPPORTED, "an HDF5 file");
+    refuses("\x1c\0\0\0TFL3\x14\0", 10, DECANT_UNSUPPORTED, "a TensorFlow Lite model");
+    refuses("tjgg\3\0\0\0\0\0", 10, DECANT_UNSUPPORTED, "a GGML model of before GGUF");
+    refuses("\x1f\x8b\x08\0\0\0\0\0\0\3", 10, DECANT_UNSUPPORTED, "compressed by gzip");
     refuses("\x93NUMPY\1\0", 8, DECANT_UNSUPPORTED, "a NumPy array");
     refuses("\x08\x07\x12\x07pytorch:\x10", 13, DECANT_UNSUPPORTED, "an ONNX model");
     refuses("\x08\x03\x3a\x80\x80\x80\x80\x08", 8, DECANT_UNSUPPORTED, "an ONNX model");
@@ -137,6 +144,48 @@ TEST(registry__FR_03_names_files_of_other_kinds_whatever_their_extension)
     refuses("BZh91AY&SY\x1f", 11, DECANT_UNSUPPORTED, "compressed by bzip2");
     memcpy(tar + 257, "ustar", 5);
     refuses(tar, sizeof tar, DECANT_UNSUPPORTED, "a tar archive");
+}
+
+/* A zip archive of one member, with `filler` bytes in it. Freed by the caller. */
+static uint8_t *zip_of(const char *member, size_t filler, size_t *len)
+{
+    size_t name = strlen(member);
+    uint8_t *file;
+
+    *len = 30 + name + filler + 46 + name + 22;
+    CHECK((file = calloc(*len, 1)));
+    memcpy(file, "PK\x03\x04", 4);
+    memcpy(file + 30, member, name);
+    memcpy(file + 30 + name + filler, "PK\x01\x02", 4);
+    memcpy(file + 30 + name + filler + 46, member, name);
+    memcpy(file + *len - 22, "PK\x05\x06", 4);
+    return file;
+}
+
+/* FR-03: the directory at the end says what is in it, and that it is whole. */
+TEST(registry__FR_03_names_zip_archives_by_who_wrote_them)
+{
+    static const struct {
+        const char *member, *words;
+    } kinds[] = {
+        {"archive/data.pkl", "a PyTorch file (zip), which is not read yet, found"},
+        {"model/constants.pkl", "a TorchScript archive"},
+        {"arr_0.npy", "a NumPy archive (.npz)"},
+        {"model.weights.h5", "a Keras model (zip)"},
+        {"readme.txt", "a zip archive, found"},
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t len;
+        uint8_t *file = zip_of(kinds[i].member, 3 * DCN_HEAD, &len);
+
+        refuses((const char *)file, len, DECANT_UNSUPPORTED, kinds[i].words);
+        refuses((const char *)file, len - 23, DECANT_TRUNCATED,
+                "a zip archive, as PyTorch and NumPy write them, that is cut");
+        free(file);
+    }
+    refuses("PK\x03\x04\0\0\x08\x08\0\0", 10, DECANT_TRUNCATED, "found 10 bytes, and no directory at their end; fetch");
+    refuses("PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22, DECANT_UNSUPPORTED, "a zip archive, found");
 }
 
 /* What is shown of a file ends in whole characters and in its quote. */
