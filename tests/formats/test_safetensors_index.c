@@ -543,6 +543,104 @@ TEST(safetensors_index__notes_alignment_and_readers)
                "safetensors; transformers: no metadata format = pt");
 }
 
+TEST(safetensors_index__names_the_metadata_that_is_no_text)
+{
+    refuses("{\"__metadata__\":{\"a\":\"b\",\"epoch\":3}}", 0, DECANT_MALFORMED,
+            "metadata 'epoch': unexpected JSON at byte 41, found '3', expected a string; metadata of safetensors is "
+            "text alone");
+    refuses("{\"__metadata__\":{\"e\":{\"a\":\"b\"}}}", 0, DECANT_MALFORMED, "metadata 'e': unexpected JSON");
+    refuses("{\"__metadata__\":{\"e\":null}}", 0, DECANT_MALFORMED, "metadata 'e': unexpected JSON");
+    refuses("{\"__metadata__\":{\"e\":[]}}", 0, DECANT_MALFORMED, "metadata 'e': unexpected JSON");
+    refuses("{\"__metadata__\":{\"e\":\"\\x\"}}", 0, DECANT_MALFORMED, "metadata 'e': ");
+    CHECK(!strstr(err.hint, "text alone"));
+    refuses("{\"__metadata__\":[]}", 0, DECANT_MALFORMED, "'__metadata__': unexpected JSON at byte 24");
+    refuses("{\"__metadata__\":\"a\"}", 0, DECANT_MALFORMED, "expected an object");
+}
+
+/* A header of a tensor with a name, and of metadata with so many keys and such a value. Freed by the caller. */
+static char *header_with(size_t name, size_t keys, size_t value)
+{
+    size_t room = 256 + name + value + 24 * keys, used;
+    char *text = malloc(room);
+
+    CHECK(text);
+    used = (size_t)snprintf(text, room, "{\"__metadata__\":{\"k\":\"");
+    memset(text + used, 'v', value);
+    used += value;
+    text[used++] = '"';
+    for (size_t i = 1; i < keys; i++)
+        used += (size_t)snprintf(text + used, room - used, ",\"%zu\":\"\"", i);
+    used += (size_t)snprintf(text + used, room - used, "},\"");
+    memset(text + used, 'n', name);
+    used += name;
+    snprintf(text + used, room - used, "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}");
+    return text;
+}
+
+/* Each at its default, one past it, and that with limits lifted. */
+TEST(safetensors_index__reads_up_to_its_limits)
+{
+    enum { NAME = 4096, KEYS = 65536, VALUE = 16 << 20 };
+    static const struct {
+        size_t name, keys, value;
+        const char *words;
+    } past[] = {
+        {NAME + 1, KEYS, VALUE,
+         "the length of its name is past a limit of decant's, found 4097, expected at most 4096"},
+        {NAME, KEYS + 1, VALUE,
+         "the number of metadata entries is past a limit of decant's, found 65537, expected at most 65536"},
+        {NAME, KEYS, VALUE + 1,
+         "the length of a metadata entry is past a limit of decant's, found 16777217, expected at most 16777216"},
+    };
+    dcn_limits lifted = dcn_limits_of(true);
+    char *text = header_with(NAME, KEYS, VALUE);
+
+    takes(text, 0, 1);
+    free(text);
+    for (size_t i = 0; i < sizeof past / sizeof *past; i++) {
+        decant_model *model = NULL;
+        size_t len;
+        uint8_t *file;
+
+        text = header_with(past[i].name, past[i].keys, past[i].value);
+        refuses(text, 0, DECANT_LIMIT, past[i].words);
+        CHECK_HAS(err.hint, "--allow limits");
+        file = st_file(text, 0, &len);
+        CHECK_OK(model_open(&dcn_safetensors, file, len, &lifted, 0, &model, &err), &err);
+        decant_model_close(&model);
+        free(file);
+        free(text);
+    }
+}
+
+static decant_status read_prefix_of_512_mib(void *ctx, uint64_t offset, void *dst, size_t len, decant_error *e)
+{
+    static const uint8_t prefix[] = {1, 0, 0, 0x20, 0, 0, 0, 0, '{', '}'};
+
+    (void)e;
+    *(bool *)ctx |= offset >= sizeof prefix; /* the header itself */
+    memset(dst, ' ', len);
+    for (size_t i = 0; i < len && offset + i < sizeof prefix; i++)
+        ((uint8_t *)dst)[i] = prefix[offset + i];
+    return DECANT_OK;
+}
+
+/* Past the largest header nothing of it is read. */
+TEST(safetensors_index__refuses_a_header_of_more_than_512_mib_unread)
+{
+    bool header_read = false;
+    decant_reader reader = {
+        .size = sizeof reader, .len = UINT64_C(1) << 40, .read = read_prefix_of_512_mib, .ctx = &header_read};
+    decant_open_options options = {.size = sizeof options, .format = "safetensors"};
+    decant_model *model = NULL;
+
+    CHECK_EQ(dcn_limits_of(false).header, 536870912);
+    CHECK_FAILS(decant_open_reader(&reader, "memory", &options, &model, &err), DECANT_LIMIT, &err);
+    CHECK_HAS(decant_error_text(&err),
+              "the length of the header is past a limit of decant's, found 536870913, expected at most 536870912");
+    CHECK(!header_read);
+}
+
 TEST(safetensors_index__names_the_limit_that_is_passed)
 {
     dcn_limits limits = dcn_limits_of(false);

@@ -1,10 +1,12 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/dtype.h"
 #include "base/endian.h"
+#include "base/text.h"
 #include "codec/json.h"
 #include "format/limit.h"
 #include "format/safetensors/keep.h"
@@ -83,6 +85,21 @@ static decant_status check_plain(header *h, dcn_chunk key, dcn_chunk text)
                : DECANT_OK;
 }
 
+/* Names the key whose value is wrong. Numbers are what programs put there most. */
+static decant_status about_key(header *h, dcn_chunk key)
+{
+    char safe[96], what[128];
+
+    if (h->json.status != DECANT_MALFORMED)
+        return h->json.status;
+    dcn_text_escape(safe, sizeof safe, key.data, key.len);
+    snprintf(what, sizeof what, "metadata '%s'", safe);
+    dcn_error_recast(h->err, DECANT_MALFORMED, what);
+    if (h->err && strcmp(h->err->expected, "a string") == 0)
+        dcn_error_hint(h->err, "metadata of safetensors is text alone: write the value as a string");
+    return DECANT_MALFORMED;
+}
+
 static decant_status read_metadata(header *h)
 {
     decant_model *model = h->model;
@@ -92,13 +109,20 @@ static decant_status read_metadata(header *h)
     if (h->has_metadata)
         return placed(h, decant_error_set(h->err, DECANT_DUPLICATE, "duplicate key '" DCN_ST_METADATA "'"));
     h->has_metadata = true;
-    if (dcn_json_null(&h->json) || !dcn_json_object(&h->json))
-        return h->json.status; /* null is as good as none */
+    if (dcn_json_null(&h->json)) /* as good as none */
+        return DECANT_OK;
+    if (!dcn_json_object(&h->json))
+        return h->json.status == DECANT_MALFORMED ? dcn_error_recast(h->err, DECANT_MALFORMED, "'" DCN_ST_METADATA "'")
+                                                  : h->json.status;
 
-    while (dcn_json_key(&h->json, &key) && dcn_json_string(&h->json, &text)) {
-        decant_value value = {.type = DECANT_VALUE_TEXT, .as.text = {text.data, text.len}};
+    while (dcn_json_key(&h->json, &key)) {
+        decant_value value = {.type = DECANT_VALUE_TEXT};
         size_t count = model->value_count;
 
+        if (!dcn_json_string(&h->json, &text))
+            return about_key(h, key);
+        value.as.text.data = text.data;
+        value.as.text.len = text.len;
         if (!dcn_st_is_kept(key.data, key.len) && (rc = check_plain(h, key, text)))
             return rc;
         if ((rc = dcn_model_set(model, key.data, key.len, &value, h->lenient & DECANT_LENIENT_REPEATED_KEYS, h->err)))
