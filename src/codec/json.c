@@ -435,6 +435,11 @@ bool dcn_json_leave(dcn_json *json, unsigned depth)
     return !json->status;
 }
 
+char dcn_json_peek(dcn_json *json)
+{
+    return peek(json);
+}
+
 decant_status dcn_json_end(dcn_json *json)
 {
     peek(json);

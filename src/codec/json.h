@@ -63,6 +63,9 @@ bool dcn_json_skip(dcn_json *json, unsigned depth);
  */
 bool dcn_json_leave(dcn_json *json, unsigned depth);
 
+/* The byte that the next token starts with, which `json->at` then points to; NUL at the end and after a failure. */
+char dcn_json_peek(dcn_json *json);
+
 /* Where the next token starts, in the file. */
 uint64_t dcn_json_offset(const dcn_json *json);
 

@@ -271,6 +271,9 @@ TEST(shards__have_a_total_size_that_is_compared_where_it_can_be)
         {"null", ""},
         {"[8]", ""},
         {"{\"a\":{\"total_size\":8},\"total_size\":8}", "the index says that all tensors have 8 bytes, they have 9"},
+        {" {\n  \"total_size\": 9\n}", ""},
+        {" {\n  \"total_size\": 8.0 }", ""},
+        {" {\n  \"total_size\": 8\n}", "the index says that all tensors have 8 bytes, they have 9"},
         {"{\"total_size\":18}", "the index says that all tensors have 18 bytes, they have 9"},
     };
     simdisk *disk = simdisk_new();

@@ -74,23 +74,17 @@ static int by_file(const void *a, const void *b)
 
 /* --- the index --------------------------------------------------------------------------------------------------- */
 
-static char next_char(const dcn_json *json)
-{
-    size_t at = (size_t)(dcn_json_offset(json) - json->offset);
-
-    return json->start + at < json->end ? json->start[at] : '\0';
-}
-
 /* Some write the size as 1.6e10 or 16060522496.0. One that is no plain integer is not compared: it is for people. */
 static decant_status read_total(set *s, dcn_json *json)
 {
-    uint64_t start = dcn_json_offset(json) - json->offset;
+    char first = dcn_json_peek(json);
+    const char *at = json->at;
 
-    s->has_total = next_char(json) >= '0' && next_char(json) <= '9';
+    s->has_total = first >= '0' && first <= '9';
     s->total = 0;
     if (!dcn_json_skip(json, s->limits->depth))
         return json->status;
-    for (const char *at = json->start + start; s->has_total && at < json->at; at++)
+    for (; s->has_total && at < json->at; at++)
         s->has_total = *at >= '0' && *at <= '9' && !dcn_ckd_mul(&s->total, s->total, 10) &&
                        !dcn_ckd_add(&s->total, s->total, *at - '0');
     return DECANT_OK;
@@ -102,7 +96,7 @@ static decant_status read_metadata(set *s, dcn_json *json)
     dcn_chunk key;
     decant_status rc;
 
-    if (next_char(json) != '{') {
+    if (dcn_json_peek(json) != '{') {
         dcn_json_skip(json, s->limits->depth);
         return json->status;
     }

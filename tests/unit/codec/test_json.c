@@ -61,6 +61,23 @@ static void put_string(const char *bytes, size_t len, const char *wanted)
     dcn_buf_close(&buf);
 }
 
+TEST(peek__tells_what_the_next_token_starts_with_and_leaves_it)
+{
+    dcn_chunk key;
+    uint64_t number;
+
+    on(" { \"a\" : \n7 } ");
+    CHECK_EQ(dcn_json_peek(&json), '{');
+    CHECK(dcn_json_object(&json) && dcn_json_key(&json, &key));
+    CHECK_EQ(dcn_json_peek(&json), '7');
+    CHECK_EQ(*json.at, '7');
+    CHECK(dcn_json_u64(&json, &number) && number == 7 && !dcn_json_key(&json, &key));
+    CHECK_EQ(dcn_json_peek(&json), '\0');
+    CHECK_EQ(dcn_json_end(&json), DECANT_OK);
+    CHECK(!dcn_json_object(&json));
+    CHECK_EQ(dcn_json_peek(&json), '\0');
+}
+
 TEST(json__walks_objects_and_arrays)
 {
     dcn_chunk key, value;
