@@ -323,9 +323,11 @@ decant_status dcn_set_open(dcn_io *io, const char *path, const dcn_limits *limit
     char *name = NULL;
     decant_status rc = dcn_io_split(io, path, &dir, &name, err);
 
-    if (rc == DECANT_BAD_CALL && path[0]) /* it ends in no name of a file */
+    if (rc == DECANT_BAD_CALL && path[0]) { /* it ends in no name of a file */
         rc = dcn_io_open_dir(io, path, &folder, err);
-    else if (rc == DECANT_OK)
+        if (rc == DECANT_NOT_FOUND)
+            rc = dcn_io_split(io, path, &dir, &name, err); /* says so again */
+    } else if (rc == DECANT_OK)
         rc = open_if_folder(dir, name, path, &folder, err);
     if (rc)
         goto done;

@@ -75,8 +75,12 @@ class What(Place):
             self.refused(3, "ls", name, says=name + ": ")
 
     def test_a_path_that_names_no_file_is_no_input(self):
-        for name in ["", "/", ".", "..", "./", "m.safetensors/"]:
+        for name in ["", "m.safetensors/", "m.safetensors/.", "none/"]:
             self.refused(3, "ls", name, says="; name a file")
+        os.mkdir(self.path("empty"))
+        for name in ["empty", "empty/", "empty/.", "/"]:
+            self.refused(3, "ls", name, says="a folder without a model that is read here; name the file")
+        self.refused(3, "ls", "empty/..", says="several models, of which none is said to be meant, found good.bpk, m.safetensors")
 
     def test_a_path_longer_than_the_system_takes(self):
         path = "./" * 2100 + "m.safetensors"
