@@ -350,14 +350,22 @@ static decant_status list_named(set *s, const dcn_split *part)
 }
 
 /* One that cannot be opened. How many are missing tells a download that stopped from a file that was lost. */
-static decant_status lack_shard(set *s, decant_status rc)
+static decant_status lack_shard(set *s, shard *here, decant_status rc)
 {
+    const dcn_findings *findings = s->in->findings;
     size_t missing = 0;
 
+    here->end = s->model->count;
     if (rc == DECANT_LIMIT)
         dcn_error_expected(s->err, "as many as there are shards, %zu, and some more", s->count);
     if (rc != DECANT_NOT_FOUND)
-        return rc;
+        return dcn_fault(findings, rc, s->err);
+    dcn_error_recast(s->err, rc, "a shard is missing");
+    if (findings) { /* each is told */
+        dcn_error_hint(s->err, "fetch it");
+        findings->fault(findings->ctx, s->err);
+        return DECANT_OK;
+    }
     for (size_t i = 0; i < s->count; i++) {
         dcn_input *in = NULL;
 
@@ -506,13 +514,33 @@ static void take_openers(set *s, const dcn_openers *part)
             all->items[i].why_not = part->items[i].why_not;
 }
 
+/* Faults of a shard, where all are listed: each with the file it is in. */
+typedef struct listing {
+    dcn_findings findings;
+    const dcn_findings *to;
+    const char *path;
+    size_t count;
+} listing;
+
+static void list_fault(void *ctx, const decant_error *fault)
+{
+    listing *l = ctx;
+    decant_error copy = *fault;
+
+    l->count++;
+    dcn_error_path(&copy, l->path);
+    l->to->fault(l->to->ctx, &copy);
+}
+
 static decant_status take_shard(set *s, shard *here, dcn_input *in)
 {
+    listing faults = {.findings = {list_fault, &faults}, .to = s->in->findings, .path = in->name};
     decant_model *part = NULL;
     decant_status rc;
 
+    in->findings = faults.to ? &faults.findings : NULL;
     if ((rc = check_kind(in, s->err)) || (rc = dcn_model_create(s->model->seed, &part, s->err)) ||
-        (rc = dcn_st_index(in, s->limits, s->lenient, part, s->err)) || (rc = check_names(s, part)) ||
+        (rc = dcn_st_index(in, s->limits, s->lenient, part, s->err)) || faults.count || (rc = check_names(s, part)) ||
         (s->indexed && (rc = check_mapped(s, here, part))) || (rc = take_values(s, part)) ||
         (rc = take_notes(s, here->name, part)))
         goto done;
@@ -520,10 +548,13 @@ static decant_status take_shard(set *s, shard *here, dcn_input *in)
     if ((rc = dcn_model_lies_in(s->model, in->name, in->bytes->len, s->err)) ||
         (rc = dcn_model_absorb(s->model, part, s->err)))
         goto done;
-    here->end = s->model->count;
 done:
-    if (rc)
+    here->end = s->model->count;
+    if (rc) {
         dcn_error_path(s->err, in->name);
+        rc = dcn_fault(faults.to, rc, s->err);
+    }
+    in->findings = NULL;
     decant_model_close(&part);
     return rc;
 }
@@ -540,7 +571,7 @@ static decant_status take_shards(set *s)
         if (i == 0 && !s->indexed)
             rc = take_shard(s, here, &alone);
         else if ((rc = dcn_input_sibling(s->in, here->name, here->name_len, &in, s->err)))
-            rc = lack_shard(s, rc);
+            rc = lack_shard(s, here, rc);
         else
             rc = take_shard(s, here, in);
         dcn_input_close(&in);
@@ -559,8 +590,8 @@ static decant_status note_set(set *s)
         bytes += s->model->entries[i].data.len;
     if (s->has_total && s->total != bytes &&
         (rc = dcn_model_note(s->model, "odd", s->err,
-                             "the index says that all tensors have %" PRIu64 " bytes, they have %" PRIu64, s->total,
-                             bytes)))
+                             "the index gives a total_size of %" PRIu64 ", the tensors have %" PRIu64 " bytes",
+                             s->total, bytes)))
         return rc;
     if (s->unmapped &&
         (rc = dcn_model_note(s->model, "odd", s->err, "%" PRIu64 " tensor%s that the index does not name", s->unmapped,
