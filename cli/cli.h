@@ -62,8 +62,17 @@ const char *cli_hint(decant_status status, bool input);
 /* Opens an input as the flags say. A failure is reported already; gives the exit status. */
 int cli_open(cli *c, const char *path, decant_model **out);
 
+/* How many files the data of a set lies in; 0: the model is one file. */
+size_t cli_shards(const decant_model *model);
+
 /* What is odd about an input, under --json: an array of texts; without a key the texts alone, for one that is open. */
 void cli_json_odd(cli_json *j, const char *key, const decant_model *model);
+
+/*
+ * Leaves out of the files those that are named by others too: parts of a set that a folder, an index or the first part of it
+ * stands for. (Inputs that are merged are compared when all are open: inputs.c.)
+ */
+void cli_count_once(cli *c);
 
 /* Begins and ends what is said of a FILE: under --json an object of "files", with "file" and "error". */
 void cli_file_begin(cli *c, const char *path);

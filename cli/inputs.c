@@ -248,7 +248,8 @@ void cli_inputs_show(const cli *c, const cli_inputs *in)
     char number[CLI_NUMBER], size[CLI_NUMBER];
 
     for (size_t i = 0; i < shown; i++) {
-        size_t count = decant_model_count(in->items[i].model);
+        const char *path = decant_model_path(in->items[i].model);
+        size_t count = decant_model_count(in->items[i].model), shards = cli_shards(in->items[i].model);
         decant_tensor tensor = DECANT_TENSOR_INIT;
         uint64_t bytes = 0;
 
@@ -257,7 +258,9 @@ void cli_inputs_show(const cli *c, const cli_inputs *in)
             bytes += tensor.len;
         }
         printf("%-9s ", i ? "" : "from");
-        cli_put_text(stdout, in->items[i].path, strlen(in->items[i].path), SIZE_MAX);
+        cli_put_text(stdout, path, strlen(path), SIZE_MAX);
+        if (shards)
+            printf(", %s shard%s", cli_thousands(number, shards), cli_plural(shards));
         printf(", %s tensor%s, %s\n", cli_thousands(number, count), cli_plural(count), cli_size(size, bytes));
     }
     if (shown < in->count)

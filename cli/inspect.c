@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Without -v no more than so many metadata keys are shown, and no more columns of a value. */
 enum { VALUES_SHOWN = 20, VALUE_COLUMNS = 100 };
@@ -124,14 +123,18 @@ static void show_values(const cli *c, const decant_model *model, bool texts)
         printf("  %-10s and %zu more; -v shows all\n", "", found - VALUES_SHOWN);
 }
 
-static void show_text(const cli *c, const char *path, const decant_model *model)
+static void show_text(const cli *c, const decant_model *model)
 {
     summary s = summarise(model);
     char number[CLI_NUMBER];
-    const char *key, *text, *program, *why_not;
+    const char *path = decant_model_path(model), *key, *text, *program, *why_not;
+    size_t shards = cli_shards(model);
 
     cli_put_text(stdout, path, strlen(path), SIZE_MAX);
-    printf("   %s, %s bytes of data\n", decant_model_format(model), cli_thousands(number, s.bytes));
+    printf("   %s, ", decant_model_format(model));
+    if (shards)
+        printf("%s shard%s, ", cli_thousands(number, shards), cli_plural(shards));
+    printf("%s bytes of data\n", cli_thousands(number, s.bytes));
     show_tensors(model, &s);
     show_values(c, model, true);
     show_values(c, model, false);
@@ -167,15 +170,33 @@ static void put_json_value(cli_json *j, const char *key, size_t key_len, const d
     cli_json_close(j, '}');
 }
 
-static void show_json(cli_json *j, const char *path, const decant_model *model)
+/* The files of a model; those of a set one by one, too. */
+static void put_json_files(cli_json *j, const decant_model *model)
+{
+    const char *file;
+    uint64_t bytes, size = 0;
+
+    for (size_t i = 0; decant_model_file(model, i, NULL, &bytes); i++)
+        size += bytes;
+    cli_json_text(j, "path", decant_model_path(model));
+    cli_json_bytes(j, "size", size);
+    cli_json_open(j, "shards", '[');
+    for (size_t i = 0; cli_shards(model) && decant_model_file(model, i, &file, &bytes); i++) {
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", file);
+        cli_json_bytes(j, "bytes", bytes);
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
+}
+
+static void show_json(cli_json *j, const decant_model *model)
 {
     summary s = summarise(model);
-    struct stat status;
     const char *key, *text, *program, *why_not;
 
     cli_json_text(j, "format", decant_model_format(model));
-    if (stat(path, &status) == 0)
-        cli_json_bytes(j, "size", (uint64_t)status.st_size);
+    put_json_files(j, model);
     cli_json_bytes(j, "data", s.bytes);
     cli_json_count(j, "tensor_count", s.count);
     cli_json_open(j, "dtypes", '{');
@@ -212,10 +233,11 @@ static void show_json(cli_json *j, const char *path, const decant_model *model)
 
 static void show(cli *c, const char *path, const decant_model *model)
 {
+    (void)path; /* it may be a folder */
     if (c->args.json)
-        show_json(&c->json, path, model);
+        show_json(&c->json, model);
     else
-        show_text(c, path, model);
+        show_text(c, model);
 }
 
 static int run(cli *c)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -238,6 +239,7 @@ void cli_file_end(cli *c)
 
 int cli_each_file(cli *c, void (*show)(cli *c, const char *path, const decant_model *model))
 {
+    cli_count_once(c);
     if (c->args.json)
         cli_json_open(&c->json, "files", '[');
     for (size_t i = 0; i < c->args.file_count; i++) {
@@ -366,6 +368,17 @@ static void occupy_closed_streams(void)
             _exit(CLI_OUTPUT);
 }
 
+/* A set may have thousands of shards, each a descriptor. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 /* An answer that could not be printed was not given; a file that was saved stays saved. */
 static int flush_answer(cli *c, int status)
 {
@@ -392,6 +405,7 @@ int main(int argc, char **argv)
 
     occupy_closed_streams();
     cli_signals_install();
+    allow_many_files();
 
     c.args.json = cli_args_json(argc - 1, argv + 1);
     if (c.args.json && !(c.json.out = open_memstream(&fields, &len))) {

@@ -203,6 +203,7 @@ static int run(cli *c)
 
     if (c->args.json)
         cli_json_open(&c->json, "files", '[');
+    cli_count_once(c);
     for (size_t i = 0; i < c->args.file_count; i++) {
         int status;
 

@@ -255,6 +255,9 @@ typedef struct decant_open_options {
 /**
  * Open a model from a file. Reads its metadata only.
  *
+ * The path of an index file, of the first part of a split set, or of a folder with one index or one model in it stands for
+ * the model in all of its files: each is opened once and held open, and errors name the one that they are about.
+ *
  * Costs: at most four reads for the header, memory of about the header's size plus 128 bytes a tensor.
  *
  * @param path  symbolic links are followed

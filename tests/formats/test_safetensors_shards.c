@@ -270,11 +270,11 @@ TEST(shards__have_a_total_size_that_is_compared_where_it_can_be)
         {"{}", ""},
         {"null", ""},
         {"[8]", ""},
-        {"{\"a\":{\"total_size\":8},\"total_size\":8}", "the index says that all tensors have 8 bytes, they have 9"},
+        {"{\"a\":{\"total_size\":8},\"total_size\":8}", "the index gives a total_size of 8, the tensors have 9 bytes"},
         {" {\n  \"total_size\": 9\n}", ""},
         {" {\n  \"total_size\": 8.0 }", ""},
-        {" {\n  \"total_size\": 8\n}", "the index says that all tensors have 8 bytes, they have 9"},
-        {"{\"total_size\":18}", "the index says that all tensors have 18 bytes, they have 9"},
+        {" {\n  \"total_size\": 8\n}", "the index gives a total_size of 8, the tensors have 9 bytes"},
+        {"{\"total_size\":18}", "the index gives a total_size of 18, the tensors have 9 bytes"},
     };
     simdisk *disk = simdisk_new();
     char index[512];
@@ -604,6 +604,25 @@ TEST(shards__survive_the_failure_of_any_call_and_any_allocation)
             decant_model_close(&model);
             CHECK_EQ(disk->open_files + disk->open_dirs, 0);
         }
+    }
+    simdisk_free(&disk);
+}
+
+TEST(shards__that_change_after_they_were_opened_are_named)
+{
+    simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = dcn_cut_default};
+    dcn_target target = {.kind = DCN_TO_FILE, .path = "out.safetensors"};
+
+    put_set(disk);
+    for (int i = 0; i < 2; i++) {
+        decant_model *model = NULL;
+
+        CHECK_OK(open_set(disk, INDEX, 0, &model), &err);
+        simdisk_touch(disk, i ? PART(2, 2) : PART(1, 2));
+        CHECK_FAILS(dcn_save(&env, model, &target, NULL, false, NULL, &err), DECANT_CHANGED, &err);
+        CHECK_TEXT(err.path, i ? PART(2, 2) : PART(1, 2));
+        decant_model_close(&model);
     }
     simdisk_free(&disk);
 }
