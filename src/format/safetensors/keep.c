@@ -534,7 +534,8 @@ static bool any_kept(const decant_model *model)
 
 decant_status dcn_st_restore(decant_model *model, unsigned lenient, const dcn_findings *findings, decant_error *err)
 {
-    restoring r = {.model = model, .err = err};
+    decant_error misfit = {.offset = DECANT_NO_OFFSET}; /* what is let pass is no failure */
+    restoring r = {.model = model, .err = &misfit};
     dcn_value *was = NULL;
     size_t count = model->value_count, kept = 0, plain = 0;
     decant_status rc = DECANT_OK;
@@ -555,8 +556,11 @@ decant_status dcn_st_restore(decant_model *model, unsigned lenient, const dcn_fi
             gone = false;
         } else if (rc) {
             gone = false;
-            if ((rc = dcn_fault(findings, rc, err)))
+            if ((rc = dcn_fault(findings, rc, &misfit))) {
+                if (err)
+                    *err = misfit;
                 goto done;
+            }
         }
         if (gone)
             was[kept++] = model->values[i];
