@@ -3,6 +3,7 @@
 #include "progress.h"
 #include "signals.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,6 +21,7 @@ typedef struct extracting {
     item *items; /* in the order in which they are written */
     size_t count;
     const char *folder; /* NULL: -o names the one file */
+    bool to_stdout;     /* which is "-" */
     const char *format; /* NULL: by dtype */
 } extracting;
 
@@ -129,8 +131,10 @@ static int choose_place(extracting *e)
         return CLI_DONE;
     if (!out[0])
         return cli_misuse(e->c, "name it with -o OUT", "the name of the output is empty");
-    if (strcmp(out, "-") == 0)
-        return cli_misuse(e->c, "name a folder or a file with -o OUT", "standard output cannot be written to yet");
+    e->to_stdout = strcmp(out, "-") == 0;
+    if (e->to_stdout && (args->file_count != 2 || args->json))
+        return cli_misuse(e->c, "name a folder or a file with -o OUT",
+                          "standard output takes one tensor, and no --json beside it");
     if (args->file_count != 2) {
         (void)decant_error_set(&err, DECANT_NOT_FOUND, "there is no such folder, and several files need one");
         snprintf(err.hint, sizeof err.hint, "make it first, or name one tensor");
@@ -242,10 +246,19 @@ static void show(const extracting *e, const item *it)
     fputc('\n', stdout);
 }
 
+static decant_status write_out(void *ctx, const void *data, size_t len, decant_error *err)
+{
+    (void)ctx;
+    if (fwrite(data, 1, len, stdout) == len)
+        return DECANT_OK;
+    return decant_error_set(err, DECANT_IO, "could not be written: %s", strerror(errno));
+}
+
 static int extract(const extracting *e, const item *it, bool plan_only)
 {
     cli *c = e->c;
     cli_progress progress;
+    const decant_stream out = {sizeof out, write_out, NULL};
     decant_extract_options options = {.size = sizeof options, .format = e->format, .plan_only = plan_only};
     decant_error err = {0};
     decant_status rc;
@@ -254,11 +267,12 @@ static int extract(const extracting *e, const item *it, bool plan_only)
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
     cli_progress_start(&progress, it->path, c->args.quiet || c->args.json || plan_only);
-    rc = decant_extract(e->model, it->index, it->path, &options, &err);
+    rc = e->to_stdout ? decant_extract_stream(e->model, it->index, &out, &options, &err)
+                      : decant_extract(e->model, it->index, it->path, &options, &err);
     cli_progress_end(&progress);
     if (rc == DECANT_CANCELLED)
         (void)decant_error_set(&err, rc, "stopped by a signal");
-    return rc ? cli_fail(c, &err, DECANT_SIDE_OUTPUT, it->path) : CLI_DONE;
+    return rc ? cli_fail(c, &err, DECANT_SIDE_OUTPUT, e->to_stdout ? "standard output" : it->path) : CLI_DONE;
 }
 
 /* All that can be refused is, before the first file is written. */
@@ -274,7 +288,7 @@ static int extract_all(extracting *e)
     for (size_t i = 0; i < e->count && status == CLI_DONE; i++) {
         if (!e->c->args.dry_run)
             status = extract(e, &e->items[i], false);
-        if (status == CLI_DONE || status == CLI_RESERVED)
+        if ((status == CLI_DONE || status == CLI_RESERVED) && !e->to_stdout)
             show(e, &e->items[i]);
     }
     cli_signals_hold(false);
@@ -304,6 +318,7 @@ const cli_command cli_extract = {
     .summary = "tensors out, as .npy or raw bytes; all if none is named",
     .examples = "  decant extract model.safetensors lm_head.weight\n"
                 "  decant extract model.safetensors lm_head.weight -o head.npy\n"
+                "  decant extract model.safetensors lm_head.weight -o - --to raw | sha256sum\n"
                 "  decant extract model.safetensors -o tensors --to raw    # all of them, into a folder\n",
     .bit = CLI_EXTRACT,
     .min_files = 1,

@@ -32,6 +32,12 @@ typedef struct decant_extract_options {
 DECANT_API DECANT_MUST_CHECK decant_status decant_extract(const decant_model *model, size_t index, const char *path,
                                                           const decant_extract_options *options, decant_error *err);
 
+/** The same to a stream, front to back. What was written before a failure cannot be taken back. */
+DECANT_API DECANT_MUST_CHECK decant_status decant_extract_stream(const decant_model *model, size_t index,
+                                                                 const decant_stream          *stream,
+                                                                 const decant_extract_options *options,
+                                                                 decant_error                 *err);
+
 /** Room for the name of a file: 255 bytes and a NUL. */
 #define DECANT_FILE_NAME 256
 

@@ -75,28 +75,48 @@ static decant_status pick(const decant_model *model, size_t index, decant_model 
     return rc;
 }
 
-decant_status decant_extract(const decant_model *model, size_t index, const char *path,
+static decant_status extract(const decant_model *model, size_t index, dcn_target *target,
                              const decant_extract_options *options, decant_error *err)
 {
     dcn_env env = dcn_env_default();
-    dcn_target target = {.kind = DCN_TO_FILE, .path = path};
     decant_save_options how = DECANT_SAVE_OPTIONS_INIT;
     decant_extract_options own = {0};
     decant_model *one = NULL;
     decant_status rc;
 
-    if (!model || !path)
-        return decant_error_set(err, DECANT_BAD_CALL, !model ? "the model is NULL" : "the path is NULL");
+    if (!model)
+        return decant_error_set(err, DECANT_BAD_CALL, "the model is NULL");
     if (index >= model->count)
         return decant_error_set(err, DECANT_BAD_CALL, "index %zu is past the last of %zu tensors", index, model->count);
     dcn_options_take(&own, sizeof own, options);
-    if (!(target.format = format_of(&model->entries[index], own.format)))
+    if (!(target->format = format_of(&model->entries[index], own.format)))
         return decant_error_set(err, DECANT_BAD_CALL, "a tensor is extracted as npy or raw, not as '%s'", own.format);
     how.replace = own.replace;
     how.progress = own.progress;
     how.progress_ctx = own.progress_ctx;
     if ((rc = pick(model, index, &one, err)) == DECANT_OK)
-        rc = dcn_save(&env, one, &target, &how, own.plan_only, NULL, err);
+        rc = dcn_save(&env, one, target, &how, own.plan_only, NULL, err);
     decant_model_close(&one);
     return rc;
+}
+
+decant_status decant_extract(const decant_model *model, size_t index, const char *path,
+                             const decant_extract_options *options, decant_error *err)
+{
+    dcn_target target = {.kind = DCN_TO_FILE, .path = path};
+
+    if (!path)
+        return decant_error_set(err, DECANT_BAD_CALL, "the path is NULL: name a file to save to");
+    return extract(model, index, &target, options, err);
+}
+
+decant_status decant_extract_stream(const decant_model *model, size_t index, const decant_stream *stream,
+                                    const decant_extract_options *options, decant_error *err)
+{
+    dcn_target target = {.kind = DCN_TO_STREAM};
+
+    if (!stream || stream->size < sizeof *stream || !stream->write)
+        return decant_error_set(err, DECANT_BAD_CALL, "set the stream's size, to sizeof(decant_stream), and its write");
+    target.stream = *stream;
+    return extract(model, index, &target, options, err);
 }

@@ -41,7 +41,20 @@ class Extract(support.Case):
         self.refused(4, "extract", "m.safetensors", "b", "h", "-o", "z", says="no such folder")
         self.refused(4, "extract", "m.safetensors", "-o", "z", says="no such folder")
         self.refused(4, "extract", "m.safetensors", "b", "-o", "no/z", says="there is no folder 'no'")
-        self.refused(2, "extract", "m.safetensors", "b", "-o", "-")
+
+    def test_PF_08_one_goes_to_standard_output(self):
+        result = self.works("extract", "m.safetensors", "a.weight", "-o", "-", "--to", "raw")
+        self.assertEqual((result.raw_out, result.err), (self.data["a.weight"], ""))
+        self.works("extract", "m.safetensors", "a.weight", "-o", "x.npy")
+        with open(self.path("y.npy"), "wb") as f:
+            self.works("extract", "m.safetensors", "a.weight", "-o", "-", stdout=f)
+        self.assertEqual(self.read("y.npy"), self.read("x.npy"))
+        self.refused(2, "extract", "m.safetensors", "b", "h", "-o", "-", says="takes one tensor")
+        self.assertEqual(self.decant("extract", "m.safetensors", "b", "-o", "-", "--json").code, 2)
+        with open("/dev/full", "wb") as full:
+            result = self.decant("extract", "m.safetensors", "b", "-o", "-", stdout=full)
+        self.assertEqual(result.code, 4)
+        self.assertIn("standard output", result.err)
 
     def test_raw_bytes_are_had_of_any_dtype_and_npy_of_those_that_numpy_has(self):
         self.assertEqual(self.works("extract", "m.safetensors", "--to", "raw").out.count(".bin\t"), 3)
