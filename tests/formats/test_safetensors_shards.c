@@ -608,6 +608,26 @@ TEST(shards__survive_the_failure_of_any_call_and_any_allocation)
     simdisk_free(&disk);
 }
 
+TEST(shards__that_are_odd_are_named_where_that_is_told)
+{
+    simdisk *disk = simdisk_new();
+    decant_model *model = NULL;
+    uint8_t longer[512] = {0};
+    const uint8_t *whole;
+    size_t len;
+
+    put_set(disk);
+    whole = simdisk_get(disk, PART(2, 2), &len);
+    memcpy(longer, whole, len);
+    simdisk_put(disk, PART(2, 2), longer, len + 2);
+    CHECK_FAILS(open_set(disk, INDEX, 0, &model), DECANT_MALFORMED, &err);
+    CHECK_TEXT(err.path, PART(2, 2));
+    CHECK_OK(open_set(disk, INDEX, DECANT_LENIENT_AFTER_DATA, &model), &err);
+    CHECK_TEXT(notes_of(model, "odd"), PART(2, 2) ": 2 bytes after the data");
+    decant_model_close(&model);
+    simdisk_free(&disk);
+}
+
 TEST(shards__that_change_after_they_were_opened_are_named)
 {
     simdisk *disk = simdisk_new();

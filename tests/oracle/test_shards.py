@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tensors go to which file of a set: decant beside huggingface_hub's own function."""
+"""Sets of files: decant beside huggingface_hub's own function, which deals tensors to files, and the reference writer."""
 
 import importlib.metadata
 import importlib.util
@@ -20,6 +20,12 @@ DECANT = os.environ.get("DECANT", str(BUILD / "decant"))
 sys.path.insert(0, str(SOURCE / "tests" / "cli"))
 
 import support
+
+try:
+    import numpy
+    import safetensors.numpy
+except ImportError: # it is run again by a Python that has them
+    numpy = None
 
 
 def load_reference():
@@ -61,6 +67,33 @@ class Shards(unittest.TestCase):
                         text = f.read().decode()
                     index = {"metadata": want.metadata, "weight_map": want.tensor_to_filename}
                     self.assertEqual(text, json.dumps(index, indent=2, sort_keys=True) + "\n", seed)
+
+    def test_sets_that_the_hub_deals_and_the_reference_writes_are_read_whole(self):
+        split = load_reference()
+        for seed in range(10):
+            rng = random.Random(seed)
+            tensors = {"layer.%d.%s" % (i, rng.choice("ab")): numpy.frombuffer(rng.randbytes(4 * n), "<f4")
+                       for i, n in enumerate(rng.choices(range(200), k=rng.randrange(2, 30)))}
+            variant = rng.choice(["", ".fp16"])
+            dealt = split(tensors, get_storage_size=lambda t: t.nbytes, filename_pattern="model%s{suffix}.safetensors" % variant,
+                          max_shard_size=rng.choice([100, 1000, 5000]))
+            with tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "set"))
+                for name, names in dealt.filename_to_tensors.items():
+                    safetensors.numpy.save_file({t: tensors[t] for t in names}, os.path.join(folder, "set", name), {"format": "pt"})
+                index = "model.safetensors.index%s.json" % variant
+                if dealt.is_sharded: # as transformers' save_pretrained writes it
+                    with open(os.path.join(folder, "set", index), "w", encoding="utf-8") as f:
+                        f.write(json.dumps({"metadata": dealt.metadata, "weight_map": dealt.tensor_to_filename}, indent=2, sort_keys=True) + "\n")
+                safetensors.numpy.save_file(tensors, os.path.join(folder, "one.safetensors"), {"format": "pt"})
+                first = min(dealt.filename_to_tensors)
+                for name in ["set", "set/" + first] + ["set/" + index] * dealt.is_sharded:
+                    self.decant(folder, "diff", name, "one.safetensors")
+                    noted = json.loads(self.decant(folder, "inspect", "--json", name))["files"][0]["notes"]
+                    self.assertEqual([n for n in noted if n["key"] == "odd"], [])
+                self.decant(folder, "convert", "set", "-o", "again.safetensors")
+                with open(os.path.join(folder, "again.safetensors"), "rb") as a, open(os.path.join(folder, "one.safetensors"), "rb") as b:
+                    self.assertEqual(a.read(), b.read(), seed)
 
     def decant(self, folder, *words):
         return subprocess.run([DECANT, *words], cwd=folder, check=True, capture_output=True).stdout
