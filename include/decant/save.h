@@ -121,6 +121,30 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_save_stream(const decant_model
                                                               const decant_save_options *options,
                                                               decant_report **report, decant_error *err);
 
+/** Bytes that become a file: what a serializer makes that has a layout of its own, joined of parts by decant_bytes_join(). */
+typedef struct decant_file {
+    const char   *path;
+    decant_bytes *bytes; /* [lent] */
+} decant_file;
+
+/**
+ * Write bytes of any kind as files, as decant_save() writes a model: bounded memory, blocks shared where they line up, each
+ * provider asked once and in its turn, everything on stable storage before it is reported. Several files are published in
+ * their order, all or none of them, also when the power is cut: an index, or what refers to the others, goes last.
+ *
+ * @param files    [lent] `count` of them, in one folder
+ * @param options  `format`, `layout` and `max_shard` say nothing here
+ * @return as decant_save(); DECANT_BAD_CALL (a path twice), DECANT_UNSUPPORTED (several folders)
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_write(const decant_file *files, size_t count,
+                                                        const decant_save_options *options, decant_report **report,
+                                                        decant_error *err);
+
+/** Say what decant_write() would do, as decant_plan() does of decant_save(). */
+DECANT_API DECANT_MUST_CHECK decant_status decant_plan_write(const decant_file *files, size_t count,
+                                                             const decant_save_options *options, decant_report **report,
+                                                             decant_error *err);
+
 /** Exact bytes of the result, without asking a provider. options->format is needed. */
 DECANT_API DECANT_MUST_CHECK decant_status decant_size(const decant_model *model, const decant_save_options *options,
                                                        uint64_t *size, decant_error *err);

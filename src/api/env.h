@@ -51,6 +51,8 @@ decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_o
                        decant_error *err);
 decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_target *target,
                        const decant_save_options *options, bool plan_only, decant_report **report, decant_error *err);
+decant_status dcn_write(const dcn_env *env, const decant_file *files, size_t count, const decant_save_options *options,
+                        bool plan_only, decant_report **report, decant_error *err);
 decant_status dcn_recover(const dcn_env *env, const char *path, const decant_recover_options *options,
                           decant_recovery **out, decant_error *err);
 
