@@ -1,0 +1,320 @@
+#include "save.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "out.h"
+#include "progress.h"
+#include "signals.h"
+
+/* --- what is said --------------------------------------------------------------------------------------------------- */
+
+/* The most memory this program held, in bytes. getrusage() would count what ran before exec. */
+static uint64_t peak_memory(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    struct rusage usage;
+    unsigned long long kib = 0;
+    char line[256];
+
+    while (status && kib == 0 && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %llu", &kib) != 1)
+            kib = 0;
+    if (status)
+        fclose(status);
+    if (kib == 0 && getrusage(RUSAGE_SELF, &usage) == 0)
+        kib = (unsigned long long)usage.ru_maxrss;
+    return (uint64_t)kib * 1024;
+}
+
+static void put_row(const char *label, const char *text)
+{
+    printf("%-9s %s\n", label, text);
+}
+
+/* What is written: the file, or the one that stands for the others. */
+static void put_output(FILE *out, const cli *c, const decant_report *report)
+{
+    const char *path = c->args.output, *found;
+    char number[CLI_NUMBER];
+    uint64_t bytes;
+    int published, durable;
+    size_t count = 0;
+
+    for (; decant_report_output(report, count, &found, &bytes, &published, &durable); count++)
+        path = count ? found : path;
+    cli_put_text(out, path, strlen(path), SIZE_MAX);
+    if (count > 1)
+        fprintf(out, " and %s more file%s", cli_thousands(number, count - 1), cli_plural(count - 1));
+}
+
+/* The files, where it is not one alone. */
+static void show_outputs(FILE *out, const char *margin, const decant_report *report)
+{
+    const char *path;
+    char number[CLI_NUMBER];
+    uint64_t bytes;
+    int published, durable;
+
+    if (!decant_report_output(report, 1, &path, &bytes, &published, &durable))
+        return;
+    for (size_t i = 0; decant_report_output(report, i, &path, &bytes, &published, &durable); i++) {
+        fputs(margin, out);
+        cli_put_text(out, path, strlen(path), SIZE_MAX);
+        fprintf(out, "   %s bytes\n", cli_thousands(number, bytes));
+    }
+}
+
+/* What is done with the inputs: those that are treated alike in one row. */
+static void show_routes(const decant_report *report)
+{
+    const char *path, *route, *reason, *next_path, *next_route, *next_reason;
+    char line[192], number[CLI_NUMBER], other[CLI_NUMBER];
+    uint64_t bytes, next_bytes;
+
+    for (size_t i = 0, alike; decant_report_source(report, i, &path, &bytes, &route, &reason); i += alike) {
+        uint64_t shared = decant_report_shared(report, i);
+
+        for (alike = 1; !shared && !decant_report_shared(report, i + alike) &&
+                        decant_report_source(report, i + alike, &next_path, &next_bytes, &next_route, &next_reason) &&
+                        strcmp(reason, next_reason) == 0;)
+            alike++;
+        if (shared)
+            snprintf(line, sizeof line, "%s of %s share blocks, kept afterwards (expected%s%s)",
+                     cli_size(number, shared), cli_size(other, bytes), *reason ? ": " : "", reason);
+        else
+            snprintf(line, sizeof line, "%s%scopied, kept afterwards (%s)",
+                     alike > 1 ? cli_thousands(number, alike) : "", alike > 1 ? " " : "", reason);
+        put_row(i ? "" : "inputs", line);
+    }
+}
+
+/* Nothing where nobody is known to. */
+static void show_readers(FILE *out, const char *label, const decant_report *report)
+{
+    const char *program, *why_not;
+    size_t count = 0;
+
+    for (; decant_report_reader(report, count, &program, &why_not); count++) {
+        fputs(count ? "" : label, out);
+        cli_put_reader(out, count, program, why_not);
+    }
+    if (count)
+        fputc('\n', out);
+}
+
+static void show_plan(const cli *c, const cli_saving *s, const decant_report *report)
+{
+    const char *text;
+    char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
+
+    s->show(c, s->ctx);
+    fputs("to        ", stdout);
+    put_output(stdout, c, report);
+    printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
+    show_outputs(stdout, "          ", report);
+    if (s->show_changes)
+        s->show_changes(stdout, "", c, s->ctx);
+
+    show_routes(report);
+    if (strcmp(decant_report_layout(report), "canonical") != 0 && strcmp(decant_report_layout(report), "raw") != 0) {
+        snprintf(line, sizeof line, "%s, %s of gaps", decant_report_layout(report),
+                 cli_size(number, decant_report_padding(report)));
+        put_row("layout", line);
+    }
+    snprintf(line, sizeof line, decant_report_free(report) ? "%s needed, %s free" : "%s needed",
+             cli_size(number, decant_report_room(report)), cli_size(other, decant_report_free(report)));
+    put_row("room", line);
+    snprintf(line, sizeof line, "%.0f MiB", (double)decant_report_memory(report) / (1 << 20));
+    put_row("memory", line);
+    if (decant_report_undone(report)) {
+        snprintf(line, sizeof line, "%zu interrupted save%s of it, first of all", decant_report_undone(report),
+                 cli_plural(decant_report_undone(report)));
+        put_row("undoes", line);
+    }
+    for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
+        put_row(i ? "" : "loses", text);
+    if (!decant_report_loss(report, 0))
+        put_row("loses", "nothing");
+    for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
+        put_row(i ? "" : "gains", text);
+    for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
+        put_row(i ? "" : "replaces", text);
+    show_readers(stdout, "opens in  ", report);
+    puts("nothing was written");
+}
+
+/* What was done, on standard error: it is no answer. */
+static void show_saved(const cli *c, const cli_saving *s, const decant_report *report, double seconds)
+{
+    const char *path, *route, *reason, *text;
+    char number[CLI_NUMBER], counted[CLI_NUMBER], took[CLI_NUMBER];
+    uint64_t bytes, count = s->parts ? s->parts : decant_report_tensors(report);
+
+    fputs("saved ", stderr);
+    put_output(stderr, c, report);
+    fprintf(stderr, ": %s %s%s, %s bytes in %s, %.0f MiB of memory\n", cli_thousands(counted, count),
+            s->parts ? "file" : "tensor", cli_plural(count), cli_thousands(number, decant_report_size(report)),
+            cli_duration(took, seconds), (double)peak_memory() / (1 << 20));
+    if (decant_report_undone(report))
+        fprintf(stderr, "  undone   %zu interrupted save%s\n", decant_report_undone(report),
+                cli_plural(decant_report_undone(report)));
+    for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
+        fprintf(stderr, "  lost     %s\n", text);
+    for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
+        fprintf(stderr, "  gained   %s\n", text);
+    for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
+        fprintf(stderr, "  replaced %s\n", text);
+    if (decant_report_verified(report))
+        fprintf(stderr,
+                *decant_report_digest(report) ? "  model    %s, read back and equal\n" : "%s  read back and equal\n",
+                decant_report_digest(report));
+    for (size_t i = 0; (text = decant_report_overflow(report, i)); i++)
+        fprintf(stderr, "  overflow %s\n", text);
+    if (!c->args.verbose)
+        return;
+    if (s->show_changes)
+        s->show_changes(stderr, "  ", c, s->ctx);
+    show_outputs(stderr, "  wrote    ", report);
+    for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
+        uint64_t shared = decant_report_shared(report, i);
+
+        fprintf(stderr, "  %-8s %s bytes of ", route, cli_thousands(number, shared ? shared : bytes));
+        cli_put_text(stderr, path, strlen(path), SIZE_MAX);
+        fprintf(stderr, *reason ? " (%s)\n" : "%s\n", reason);
+    }
+    show_readers(stderr, "  opens in ", report);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static void put_json_readers(cli_json *j, const decant_report *report)
+{
+    const char *program, *why_not;
+
+    cli_json_open(j, "opens_in", '[');
+    for (size_t i = 0; decant_report_reader(report, i, &program, &why_not); i++)
+        cli_json_reader(j, program, why_not);
+    cli_json_close(j, ']');
+}
+
+static void put_json_texts(cli_json *j, const char *key, const decant_report *report,
+                           const char *(*get)(const decant_report *report, size_t index))
+{
+    const char *text;
+
+    cli_json_open(j, key, '[');
+    for (size_t i = 0; (text = get(report, i)); i++)
+        cli_json_text(j, NULL, text);
+    cli_json_close(j, ']');
+}
+
+static void put_json_outputs(cli_json *j, const decant_report *report)
+{
+    const char *path;
+    uint64_t bytes;
+    int published, durable;
+
+    cli_json_open(j, "outputs", '[');
+    for (size_t i = 0; decant_report_output(report, i, &path, &bytes, &published, &durable); i++) {
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", path);
+        cli_json_bytes(j, "size", bytes);
+        cli_json_bool(j, "published", published);
+        cli_json_bool(j, "durable", durable);
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
+}
+
+static void put_json_report(cli_json *j, const char *out, const decant_report *report)
+{
+    const char *path, *route, *reason;
+    uint64_t bytes;
+
+    cli_json_open(j, "inputs", '[');
+    for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", path);
+        cli_json_bytes(j, "bytes", bytes);
+        cli_json_bytes(j, "shared", decant_report_shared(report, i));
+        cli_json_text(j, "route", route);
+        cli_json_text(j, "reason", reason);
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
+    cli_json_open(j, "output", '{');
+    cli_json_text(j, "file", out);
+    cli_json_text(j, "format", decant_report_format(report));
+    cli_json_bytes(j, "size", decant_report_size(report));
+    cli_json_bytes(j, "data", decant_report_data(report));
+    cli_json_text(j, "layout", decant_report_layout(report));
+    cli_json_bytes(j, "padding", decant_report_padding(report));
+    cli_json_count(j, "tensor_count", decant_report_tensors(report));
+    cli_json_bool(j, "published", decant_report_published(report));
+    cli_json_bool(j, "durable", decant_report_durable(report));
+    cli_json_bool(j, "verified", decant_report_verified(report));
+    cli_json_text(j, "model", decant_report_digest(report));
+    put_json_readers(j, report);
+    cli_json_close(j, '}');
+    put_json_outputs(j, report);
+    put_json_texts(j, "loses", report, decant_report_loss);
+    put_json_texts(j, "gains", report, decant_report_gain);
+    put_json_texts(j, "replaces", report, decant_report_replaces);
+    cli_json_count(j, "undone", decant_report_undone(report));
+    put_json_texts(j, "overflow", report, decant_report_overflow);
+    cli_json_bytes(j, "room", decant_report_room(report));
+    cli_json_bytes(j, "free", decant_report_free(report));
+    cli_json_bytes(j, "memory", decant_report_memory(report));
+}
+
+/* --- doing it ------------------------------------------------------------------------------------------------------- */
+
+int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
+{
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_report *report = NULL;
+    decant_error err = {0};
+    cli_progress progress;
+    decant_status rc;
+    double seconds;
+    int status = CLI_DONE;
+
+    cli_progress_start(&progress, c->args.output, c->args.quiet || c->args.json || plan_only);
+    options.format = format;
+    options.allow = c->args.allow;
+    options.replace = c->args.force;
+    options.verify = c->args.verify;
+    options.layout = c->args.align ? DECANT_LAYOUT_ALIGNED : c->args.layout;
+    options.align = c->args.align;
+    options.max_shard = c->args.max_shard;
+    options.progress = cli_progress_step;
+    options.progress_ctx = &progress;
+
+    cli_signals_hold(!plan_only);
+    rc = s->run(c, s->ctx, &options, plan_only, &report, &err);
+    cli_signals_hold(false);
+    cli_progress_end(&progress);
+    seconds = cli_clock() - progress.start;
+    c->saved = rc == DECANT_OK && !plan_only;
+
+    if (report && c->args.json) {
+        if (s->json)
+            s->json(c, s->ctx);
+        put_json_report(&c->json, c->args.output, report);
+        if (!plan_only) {
+            cli_json_real(&c->json, "seconds", seconds);
+            cli_json_bytes(&c->json, "peak_memory", peak_memory());
+        }
+    } else if (report && plan_only) {
+        show_plan(c, s, report);
+    } else if (report && !c->args.quiet) {
+        show_saved(c, s, report, seconds);
+    }
+    if (rc == DECANT_CANCELLED)
+        (void)decant_error_set(&err, rc, "stopped by a signal");
+    if (rc)
+        status = cli_fail(c, &err, DECANT_SIDE_OUTPUT, c->args.output);
+    decant_report_close(&report);
+    return status;
+}
