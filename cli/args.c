@@ -7,7 +7,8 @@
 #define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY | CLI_EXTRACT)
 #define WRITES (CLI_CONVERT | CLI_PLAN)
 #define CHANGES (WRITES | CLI_DIFF)
-#define ALL (READS | CLI_FORMATS | CLI_RECOVER)
+#define SAVES (WRITES | CLI_CAT)
+#define ALL (READS | CLI_FORMATS | CLI_RECOVER | CLI_CAT)
 
 enum kind { SWITCH, TEXT, LIST, PREFIX, ALLOW, SIZE, LAYOUT };
 
@@ -25,11 +26,13 @@ static const struct flag {
     {"to", 0, TEXT, WRITES, offsetof(cli_args, to), "FORMAT", "the format, by a name that decant formats prints"},
     {"output", 'o', TEXT, CLI_EXTRACT, offsetof(cli_args, output), "OUT", "the folder, or the file of one tensor"},
     {"to", 0, TEXT, CLI_EXTRACT, offsetof(cli_args, to), "FORMAT", "npy or raw; npy where NumPy has the dtype"},
-    {"force", 'f', SWITCH, WRITES | CLI_EXTRACT, offsetof(cli_args, force), NULL,
+    {"output", 'o', TEXT, CLI_CAT, offsetof(cli_args, output), "OUT", "the file to write"},
+    {"force", 'f', SWITCH, SAVES | CLI_EXTRACT, offsetof(cli_args, force), NULL,
      "replace OUT when the new one is complete"},
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
     {"dry-run", 'n', SWITCH, CLI_EXTRACT, offsetof(cli_args, dry_run), NULL, "write nothing: only say what goes where"},
-    {"verify", 0, SWITCH, WRITES, offsetof(cli_args, verify), NULL,
+    {"dry-run", 'n', SWITCH, CLI_CAT, offsetof(cli_args, dry_run), NULL, "write nothing, and say what would be done"},
+    {"verify", 0, SWITCH, SAVES, offsetof(cli_args, verify), NULL,
      "read OUT back from the disk and compare, then publish it"},
     {"prefix", 0, PREFIX, CHANGES, offsetof(cli_args, prefix), "TEXT", "put it in front of the names of the next file"},
     {"include", 0, LIST, CHANGES, offsetof(cli_args, include), "GLOB", "leave out tensors that no GLOB matches"},

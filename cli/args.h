@@ -18,7 +18,8 @@ enum {
     CLI_DIGEST = 64,
     CLI_VERIFY = 128,
     CLI_RECOVER = 256,
-    CLI_EXTRACT = 512
+    CLI_EXTRACT = 512,
+    CLI_CAT = 1024
 };
 
 /* What a flag that may be given often was given, in order. */

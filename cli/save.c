@@ -165,10 +165,9 @@ static void show_saved(const cli *c, const cli_saving *s, const decant_report *r
         fprintf(stderr, "  gained   %s\n", text);
     for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
         fprintf(stderr, "  replaced %s\n", text);
+    text = s->parts ? "" : decant_report_digest(report);
     if (decant_report_verified(report))
-        fprintf(stderr,
-                *decant_report_digest(report) ? "  model    %s, read back and equal\n" : "%s  read back and equal\n",
-                decant_report_digest(report));
+        fprintf(stderr, *text ? "  model    %s, read back and equal\n" : "%s  read back and equal\n", text);
     for (size_t i = 0; (text = decant_report_overflow(report, i)); i++)
         fprintf(stderr, "  overflow %s\n", text);
     if (!c->args.verbose)

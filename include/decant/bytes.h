@@ -80,9 +80,13 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_wrap(const void *data, s
 DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_copy(const void *data, size_t len, decant_bytes **out,
                                                              decant_error *err);
 
+/** As a length: up to the end of the file. */
+#define DECANT_TO_END UINT64_MAX
+
 /**
  * Describe a range of a file. The file is opened now, once, and read when asked; `[offset, offset + len)` must lie in it.
  *
+ * @param len  bytes, or DECANT_TO_END
  * @return also DECANT_NOT_FOUND, DECANT_DENIED, DECANT_IO, DECANT_TRUNCATED
  */
 DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_file(const char *path, uint64_t offset, uint64_t len,

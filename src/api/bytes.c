@@ -51,6 +51,8 @@ decant_status decant_bytes_file(const char *path, uint64_t offset, uint64_t len,
 
     if ((rc = dcn_source_open(dcn_io_posix(), path, &source, err)))
         return rc;
+    if (len == DECANT_TO_END && offset <= dcn_source_size(source))
+        len = dcn_source_size(source) - offset;
     if (dcn_outside(offset, len, dcn_source_size(source))) {
         rc = decant_error_set(err, DECANT_TRUNCATED, "ends before %" PRIu64 " bytes at %" PRIu64, len, offset);
         dcn_error_found(err, "%" PRIu64 " bytes", dcn_source_size(source));

@@ -23,7 +23,13 @@ static decant_status check_file(const decant_file *file, const decant_file *last
         return DECANT_BAD_CALL;
     }
     len = folder_len(file->path);
-    if (len == folder_len(last->path) && memcmp(file->path, last->path, len) == 0 && file->path[len])
+    if (!file->path[len]) {
+        decant_error_set(err, DECANT_BAD_CALL, "the path does not end in the name of a file");
+        dcn_error_hint(err, "name a file");
+        dcn_error_path(err, file->path);
+        return DECANT_BAD_CALL;
+    }
+    if (len == folder_len(last->path) && memcmp(file->path, last->path, len) == 0)
         return DECANT_OK;
     decant_error_set(err, DECANT_UNSUPPORTED, "files of one save lie in one folder");
     dcn_error_found(err, "'%.*s'", (int)len, file->path);
