@@ -67,6 +67,23 @@ class Transforms(support.Case):
         self.assertIn("inputs    2 copied, kept afterwards (", out)
         self.assertIn("renames   model.w to y.model.w\n", out)
 
+    def test_parts_that_are_named_beside_their_set_count_once(self):
+        parts = ["m-0000%d-of-00002.safetensors" % i for i in (1, 2)]
+        for i, part in enumerate(parts):
+            self.model(part, [("w%d" % i, "F32", [2], None)])
+        index = {"metadata": {"total_size": 16}, "weight_map": {"w%d" % i: part for i, part in enumerate(parts)}}
+        support.write(self.path("m.safetensors.index.json"), json.dumps(index).encode())
+        for words in [parts, parts[::-1], ["m.safetensors.index.json"] + parts, parts + ["m.safetensors.index.json"]]:
+            self.works("convert", *words, "-f", "-o", "x.bpk")
+            self.assertEqual(sorted(self.lines("x.bpk")), ["w0\tF32", "w1\tF32"])
+        self.works("convert", "m.safetensors.index.json", "--prefix", "again.", parts[1], "-f", "-o", "x.bpk")
+        self.assertEqual(sorted(self.lines("x.bpk")), ["again.w1\tF32", "w0\tF32", "w1\tF32"])
+
+    def test_an_output_is_known_for_an_input_beneath_a_cast(self):
+        self.refused(4, "convert", "a.safetensors", "--dtype", "f64", "-o", "a.safetensors", says="the output is one of the inputs")
+        self.works("convert", "a.safetensors", "--dtype", "f64", "-f", "--verify", "-o", "a.safetensors")
+        self.assertEqual(self.data("a.safetensors", "model.w"), struct.pack("<3d", 1, 2, 3))
+
     # --- names ---
 
     def test_filters_and_names_are_applied_in_their_order_wherever_they_stand(self):
