@@ -65,6 +65,7 @@ static void check_index(const simdisk *disk, const convoy *c)
 /* Recovery, stopped at each of its calls, the power cut, and recovery once more. */
 static void cut_recovery(const simdisk *before, const scene *s, const convoy *c, bool wanted)
 {
+    size_t most = getenv("NIGHTLY") ? 1000 : 6;
     bool stopped = true;
 
     for (size_t n = 0; stopped; n++) {
@@ -79,7 +80,7 @@ static void cut_recovery(const simdisk *before, const scene *s, const convoy *c,
         stopped = g.fired;
         gates_down(&g);
         cuts = simdisk_crash_count(disk);
-        for (size_t k = 0; k < cuts; k += 1 + cuts / 24) {
+        for (size_t k = 0; k < cuts; k += 1 + cuts / most) {
             simdisk *after = simdisk_clone(disk);
 
             simdisk_crash_nth(after, k, n + k);
@@ -96,7 +97,7 @@ static void cut_recovery(const simdisk *before, const scene *s, const convoy *c,
 
 static size_t cut_power(const simdisk *disk, const scene *s, const convoy *c, decant_status rc, bool deep)
 {
-    size_t count = simdisk_crash_count(disk);
+    size_t count = simdisk_crash_count(disk), often = getenv("NIGHTLY") ? 1 : 7;
 
     for (size_t n = 0; n < count; n++) {
         simdisk *after = simdisk_clone(disk), *start;
@@ -112,7 +113,7 @@ static size_t cut_power(const simdisk *disk, const scene *s, const convoy *c, de
         all = check_end(after, s, c);
         if (rc == DECANT_OK)
             CHECK(all);
-        if (deep && n % 3 == 0 && salvage_journal(start))
+        if (deep && n % often == 0 && salvage_journal(start))
             cut_recovery(start, s, c, all);
         simdisk_free(&after);
         simdisk_free(&start);

@@ -83,3 +83,39 @@ TEST(outputs__of_one_save_have_names_of_their_own)
     CHECK(err.hint[0]);
     simdisk_free(&disk);
 }
+
+typedef struct visitor {
+    simdisk *disk;
+    size_t ends;
+} visitor;
+
+/* Somebody puts a file of his own where the second is to go, when all is written. */
+static int visit(void *ctx, uint64_t done, uint64_t total)
+{
+    visitor *v = ctx;
+
+    if (done == total && ++v->ends == 2)
+        simdisk_put_text(v->disk, "b.bin", "somebody's file, which has just come");
+    return 0;
+}
+
+TEST(outputs__are_all_taken_back_where_a_name_is_another_file_at_the_last_moment)
+{
+    for (int replace = 0; replace < 2; replace++) {
+        visitor v = {.disk = simdisk_new()};
+        convoy c;
+        convoy_voyage how = {
+            .disk = v.disk, .replace = replace, .journal = true, .progress = visit, .progress_ctx = &v};
+        decant_error err;
+
+        for (size_t i = 0; replace && i < 3; i++)
+            simdisk_put_text(v.disk, convoy_name(i), "old");
+        convoy_load(&c, 3, 1);
+        CHECK_FAILS(convoy_pour(&c, &how, &err), replace ? DECANT_CHANGED : DECANT_EXISTS, &err);
+        CHECK_TEXT(err.path, "b.bin");
+        CHECK_TEXT(simdisk_names(v.disk, "."), replace ? "a.bin b.bin c.bin" : "b.bin");
+        CHECK_FILE(v.disk, "b.bin", "somebody's file, which has just come");
+        convoy_close(&c);
+        simdisk_free(&v.disk);
+    }
+}
