@@ -51,6 +51,7 @@ static const struct flag {
     {"align", 0, SIZE, WRITES, offsetof(cli_args, align), "SIZE", "aligned to multiples of this (4096)"},
     {"max-shard-size", 0, SIZE, WRITES, offsetof(cli_args, max_shard), "SIZE",
      "several files of at most this, and an index"},
+    {"prune", 0, SWITCH, WRITES, offsetof(cli_args, prune), NULL, "afterwards remove the files that OUT supersedes"},
     {"resume", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, resume), NULL, "finish it"},
     {"undo", 0, SWITCH, CLI_RECOVER, offsetof(cli_args, undo), NULL, "undo it: all is as before"},
     {"allow", 0, ALLOW, READS, offsetof(cli_args, allow), "WORD,...", "override a refusal: limits, loss, overflow"},

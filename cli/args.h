@@ -31,7 +31,7 @@ typedef struct cli_list {
 typedef struct cli_args {
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force, deep, verify;
-    bool resume, undo;
+    bool resume, undo, prune;
     unsigned allow; /* DECANT_ALLOW_* */
     decant_layout layout;
     uint64_t align;          /* bytes; 0: not given */

@@ -81,6 +81,8 @@ const char *cli_hint(decant_status status, bool input)
         return "nothing was left over, run it again";
     case DECANT_NOT_DURABLE:
         return "run sync before you rely on it";
+    case DECANT_NOT_REMOVED:
+        return "remove it by hand, or it may be loaded in place of the new one";
     case DECANT_INTERRUPTED:
     case DECANT_PUBLISH_PENDING:
         return "decant recover shows what can be done";
@@ -99,6 +101,7 @@ static int exit_for(const decant_error *err)
     case DECANT_BAD_CALL: /* by what was typed, unless the library says that it is about a file */
         return err->side == DECANT_SIDE_NONE ? CLI_USAGE : input ? CLI_INPUT : CLI_OUTPUT;
     case DECANT_NOT_DURABLE:
+    case DECANT_NOT_REMOVED:
         return CLI_RESERVED;
     case DECANT_INTERRUPTED:
     case DECANT_PUBLISH_PENDING:

@@ -65,6 +65,24 @@ static void show_outputs(FILE *out, const char *margin, const decant_report *rep
     }
 }
 
+/* Files of an earlier save to OUT, which a loader may take for it. */
+static void show_superseded(FILE *out, const cli *c, const decant_report *report, const char *margin, bool planned)
+{
+    const char *path, *kept;
+    int removed;
+
+    for (size_t i = 0; decant_report_superseded(report, i, &path, &kept, &removed); i++) {
+        fputs(margin, out);
+        cli_put_text(out, path, strlen(path), SIZE_MAX);
+        if (kept)
+            fprintf(out, " is of an earlier save, and stays: %s\n", kept);
+        else if (removed || (planned && c->args.prune))
+            fprintf(out, " is of an earlier save, and %s removed\n", planned ? "will be" : "was");
+        else
+            fputs(" is of an earlier save, and may be loaded instead; --prune removes it\n", out);
+    }
+}
+
 /* What is done with the inputs: those that are treated alike in one row. */
 static void show_routes(const decant_report *report)
 {
@@ -140,6 +158,7 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_report *re
         put_row(i ? "" : "gains", text);
     for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
         put_row(i ? "" : "replaces", text);
+    show_superseded(stdout, c, report, "old       ", true);
     show_readers(stdout, "opens in  ", report);
     puts("nothing was written");
 }
@@ -165,6 +184,7 @@ static void show_saved(const cli *c, const cli_saving *s, const decant_report *r
         fprintf(stderr, "  gained   %s\n", text);
     for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
         fprintf(stderr, "  replaced %s\n", text);
+    show_superseded(stderr, c, report, "  old      ", false);
     text = s->parts ? "" : decant_report_digest(report);
     if (decant_report_verified(report))
         fprintf(stderr, *text ? "  model    %s, read back and equal\n" : "%s  read back and equal\n", text);
@@ -229,6 +249,7 @@ static void put_json_outputs(cli_json *j, const decant_report *report)
 static void put_json_report(cli_json *j, const char *out, const decant_report *report)
 {
     const char *path, *route, *reason;
+    int removed;
     uint64_t bytes;
 
     cli_json_open(j, "inputs", '[');
@@ -260,6 +281,15 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     put_json_texts(j, "loses", report, decant_report_loss);
     put_json_texts(j, "gains", report, decant_report_gain);
     put_json_texts(j, "replaces", report, decant_report_replaces);
+    cli_json_open(j, "supersedes", '[');
+    for (size_t i = 0; decant_report_superseded(report, i, &path, &reason, &removed); i++) {
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "file", path);
+        cli_json_bool(j, "removed", removed);
+        cli_json_text(j, "why_kept", reason);
+        cli_json_close(j, '}');
+    }
+    cli_json_close(j, ']');
     cli_json_count(j, "undone", decant_report_undone(report));
     put_json_texts(j, "overflow", report, decant_report_overflow);
     cli_json_bytes(j, "room", decant_report_room(report));
@@ -287,6 +317,7 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     options.layout = c->args.align ? DECANT_LAYOUT_ALIGNED : c->args.layout;
     options.align = c->args.align;
     options.max_shard = c->args.max_shard;
+    options.prune = c->args.prune;
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
 

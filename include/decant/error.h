@@ -38,29 +38,30 @@ extern "C" {
 /** What went wrong, as far as a caller would act on it. New codes may be added at the end. */
 typedef enum decant_status {
     DECANT_OK = 0,
-    DECANT_NOMEM,          /* no memory; everything is as it was */
-    DECANT_BAD_CALL,       /* the caller broke the contract of a function */
-    DECANT_NOT_FOUND,      /* no such file, folder, tensor or key */
-    DECANT_DENIED,         /* no permission */
-    DECANT_IO,             /* the system failed to read, write or sync */
-    DECANT_NO_SPACE,       /* disk, quota or file size limit; or a buffer that is too small */
-    DECANT_EXISTS,         /* the output exists and replacing was not asked for */
-    DECANT_SAME_FILE,      /* an output is one of the inputs, or another output */
-    DECANT_BUSY,           /* another process is at work on the same output */
-    DECANT_TRUNCATED,      /* the input ends before what it promises */
-    DECANT_MALFORMED,      /* the input breaks the rules of its format */
-    DECANT_LIMIT,          /* valid, but larger than a limit that can be lifted */
-    DECANT_UNSUPPORTED,    /* valid, but not done here; the only code that lets a caller try the next strategy */
-    DECANT_DUPLICATE,      /* two things of one name */
-    DECANT_LOSS,           /* the output has no place for something that the input holds */
-    DECANT_MISMATCH,       /* a promised length, shape or dtype that did not come true */
-    DECANT_CHANGED,        /* a file is not what it was when it was opened */
-    DECANT_WOULD_COPY,     /* DECANT_NO_COPY was asked for and the bytes are not in memory */
-    DECANT_CALLBACK,       /* a callback failed without saying more */
-    DECANT_CANCELLED,      /* the progress callback asked to stop */
-    DECANT_NOT_DURABLE,    /* the new file is in place and whole, but power loss may undo it */
-    DECANT_INTERRUPTED,    /* a save was stopped when all was written; nothing is lost: recover it, forwards or back */
-    DECANT_PUBLISH_PENDING /* all is written and will be in place, but is not yet: recovery finishes it */
+    DECANT_NOMEM,           /* no memory; everything is as it was */
+    DECANT_BAD_CALL,        /* the caller broke the contract of a function */
+    DECANT_NOT_FOUND,       /* no such file, folder, tensor or key */
+    DECANT_DENIED,          /* no permission */
+    DECANT_IO,              /* the system failed to read, write or sync */
+    DECANT_NO_SPACE,        /* disk, quota or file size limit; or a buffer that is too small */
+    DECANT_EXISTS,          /* the output exists and replacing was not asked for */
+    DECANT_SAME_FILE,       /* an output is one of the inputs, or another output */
+    DECANT_BUSY,            /* another process is at work on the same output */
+    DECANT_TRUNCATED,       /* the input ends before what it promises */
+    DECANT_MALFORMED,       /* the input breaks the rules of its format */
+    DECANT_LIMIT,           /* valid, but larger than a limit that can be lifted */
+    DECANT_UNSUPPORTED,     /* valid, but not done here; the only code that lets a caller try the next strategy */
+    DECANT_DUPLICATE,       /* two things of one name */
+    DECANT_LOSS,            /* the output has no place for something that the input holds */
+    DECANT_MISMATCH,        /* a promised length, shape or dtype that did not come true */
+    DECANT_CHANGED,         /* a file is not what it was when it was opened */
+    DECANT_WOULD_COPY,      /* DECANT_NO_COPY was asked for and the bytes are not in memory */
+    DECANT_CALLBACK,        /* a callback failed without saying more */
+    DECANT_CANCELLED,       /* the progress callback asked to stop */
+    DECANT_NOT_DURABLE,     /* the new file is in place and whole, but power loss may undo it */
+    DECANT_INTERRUPTED,     /* a save was stopped when all was written; nothing is lost: recover it, forwards or back */
+    DECANT_PUBLISH_PENDING, /* all is written and will be in place, but is not yet: recovery finishes it */
+    DECANT_NOT_REMOVED      /* saved, but a file that it supersedes could not be removed */
 } decant_status;
 
 /** Whose fault it is: tells exit status 3 from 4. */

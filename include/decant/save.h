@@ -42,14 +42,14 @@ typedef struct decant_save_options {
     void           *progress_ctx;
     decant_layout   layout;
     uint64_t        align; /* of DECANT_LAYOUT_ALIGNED, bytes: a power of two from 256 to 1 GiB; 0: 4096 */
-    uint64_t
-        max_shard; /* bytes of tensors in a file; what is more makes a set, with an index. 0: one file, however large */
-    int verify;    /* files: read back from the disk and compared before they are published */
+    uint64_t max_shard;    /* bytes of tensors in a file; more make a set, with an index. 0: one file, however large */
+    int      verify;       /* files: read back from the disk and compared before they are published */
+    int      prune;        /* when all is in place, remove what it supersedes: decant_report_superseded() */
 } decant_save_options;
 
-#define DECANT_SAVE_OPTIONS_INIT                                                        \
-    {                                                                                   \
-        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0, 0 \
+#define DECANT_SAVE_OPTIONS_INIT                                                           \
+    {                                                                                      \
+        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0, 0, 0 \
     }
 
 /**
@@ -77,7 +77,7 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_plan(const decant_model *model
  * @param report  [owned] NULL: no report. Written also with DECANT_NOT_DURABLE
  * @return DECANT_LOSS, DECANT_LIMIT, DECANT_MISMATCH, DECANT_DUPLICATE (nothing was touched); DECANT_EXISTS,
  *         DECANT_SAME_FILE, DECANT_NO_SPACE, DECANT_IO, a provider's status, DECANT_CANCELLED (undone);
- *         DECANT_NOT_DURABLE (the new file is in place)
+ *         DECANT_NOT_DURABLE, DECANT_NOT_REMOVED (the new file is in place)
  *
  * Memory: 4 MiB of staging, however large the model. Threads: callbacks run on this thread.
  */
@@ -189,6 +189,14 @@ DECANT_API const char *decant_report_overflow(const decant_report *report, size_
 /** Who can open the output, as decant_model_reader(); 0 past the last. */
 DECANT_API int decant_report_reader(const decant_report *report, size_t index, const char **program,
                                     const char **why_not);
+/**
+ * A file beside the outputs that an earlier save to the same path has made and that is none of them: the shards and the index
+ * of a set, or the single file. A loader may take it for the new one. Index from 0; 0 past the last.
+ *
+ * @param kept  why `prune` does not remove it, NULL: nothing speaks against it
+ */
+DECANT_API int decant_report_superseded(const decant_report *report, size_t index, const char **path, const char **kept,
+                                        int *removed);
 /**
  * Per source: path, bytes of it in the output, route ("clone": blocks are shared with it; "copy") and why nothing better, ""
  * where nothing is. A plan judges by the kind of file system what can be shared, a save tells what was. 0 past the last.

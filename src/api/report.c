@@ -43,6 +43,8 @@ struct decant_report {
     size_t target_count;
     char overflows[OVERFLOWS][192];
     size_t overflow_count; /* of tensors, for which there may be no lines */
+    dcn_relic *relics;
+    size_t relic_count;
 };
 
 static void count_plans(decant_report *r, const dcn_plans *plans)
@@ -84,6 +86,21 @@ static bool copy_landings(decant_report *r, const dcn_landing *landings, size_t 
     return true;
 }
 
+static bool copy_relics(decant_report *r, const dcn_relics *relics)
+{
+    r->relics = dcn_arena_take(&r->memory, relics->count * sizeof *r->relics);
+    if (!r->relics)
+        return false;
+    for (r->relic_count = 0; r->relic_count < relics->count; r->relic_count++) {
+        dcn_relic *to = &r->relics[r->relic_count];
+
+        *to = relics->items[r->relic_count];
+        if (!(to->path = copy_text(r, to->path)))
+            return false;
+    }
+    return true;
+}
+
 /* Sources may be gone when the report is read. */
 static bool copy_routes(decant_report *r, const dcn_routes *routes)
 {
@@ -101,14 +118,14 @@ static bool copy_routes(decant_report *r, const dcn_routes *routes)
     return true;
 }
 
-decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_routes *routes,
-                                const dcn_cut *cut, const char *path, const char *format, decant_report **out,
-                                decant_error *err)
+decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_relics *relics,
+                                const dcn_routes *routes, const dcn_cut *cut, const char *path, const char *format,
+                                decant_report **out, decant_error *err)
 {
     decant_report *r = dcn_alloc(1, sizeof *r);
 
     if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes) ||
-        !copy_landings(r, landings, plans->count)) {
+        !copy_landings(r, landings, plans->count) || !copy_relics(r, relics)) {
         decant_report_close(&r);
         return dcn_error_nomem(err);
     }
@@ -121,6 +138,12 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     memcpy(r->replaces, routes->replaces, sizeof r->replaces);
     *out = r;
     return DECANT_OK;
+}
+
+void dcn_report_relics(decant_report *report, const dcn_relics *relics)
+{
+    for (size_t i = 0; i < report->relic_count; i++)
+        report->relics[i].removed = relics->items[i].removed;
 }
 
 /* One more tensor of which something overflowed; the last line counts all for which there is none. */
@@ -280,6 +303,17 @@ int decant_report_output(const decant_report *report, size_t index, const char *
     *bytes = t->bytes;
     *published = t->published;
     *durable = t->durable;
+    return 1;
+}
+
+int decant_report_superseded(const decant_report *report, size_t index, const char **path, const char **kept,
+                             int *removed)
+{
+    if (index >= report->relic_count)
+        return 0;
+    *path = report->relics[index].path;
+    *kept = report->relics[index].kept;
+    *removed = report->relics[index].removed;
     return 1;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/relics.h"
 #include "api/report.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -31,6 +32,7 @@ typedef struct saving {
     dcn_output **outputs;       /* likewise; NULL: not made yet */
     dcn_journal journal;        /* of several files */
     char digest[DECANT_DIGEST]; /* of what was read back; "": not known */
+    dcn_relics relics;          /* what the outputs supersede */
 } saving;
 
 static bool is_file(const saving *s)
@@ -303,7 +305,10 @@ static decant_status check_place(saving *s, bool plan_only, decant_error *err)
         return rc;
     if (s->target->kind == DCN_TO_FILE_IN_PLACE)
         return dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
-    return dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err);
+    if ((rc = dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err)))
+        return rc;
+    return dcn_relics_find(&s->relics, s->dir, s->format, s->name, s->landings, s->plans.count, s->sources,
+                           s->routes.count, err);
 }
 
 /* All that can be refused before the first byte. */
@@ -426,6 +431,8 @@ static decant_status pour(saving *s, decant_error *err)
     }
     job.crew = crew;
     job.outputs = s->outputs;
+    job.removals = s->relics.removals;
+    job.removal_count = s->options.prune ? s->relics.removal_count : 0;
     job.journal = s->plans.count > 1 ? &s->journal : NULL;
     if ((rc = dcn_pour(&job, err)) == DECANT_OK && s->target->kind == DCN_TO_NEW)
         rc = dcn_output_new_take(s->outputs[0], s->target->bytes, err);
@@ -441,6 +448,7 @@ static void finish(saving *s)
         dcn_output_close(&s->outputs[i]);
     dcn_free(&s->outputs);
     dcn_journal_close(&s->journal);
+    dcn_relics_close(&s->relics);
     dcn_free(&s->landings);
     dcn_arena_close(&s->memory);
     dcn_free(&s->sources);
@@ -463,17 +471,19 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
     dcn_options_take(&s.options, sizeof s.options, options);
     if ((rc = plan(&s, plan_only, &failure)))
         goto done;
-    if (report &&
-        (rc = dcn_report_create(&s.plans, s.landings, &s.routes, &env->cut, s.path, s.format->name, &made, &failure)))
+    if (report && (rc = dcn_report_create(&s.plans, s.landings, &s.relics, &s.routes, &env->cut, s.path, s.format->name,
+                                          &made, &failure)))
         goto done;
     if (!plan_only)
         rc = pour(&s, &failure);
 done:
     if (made && s.outputs) {
+        dcn_relics_look(&s.relics, s.dir);
+        dcn_report_relics(made, &s.relics);
         dcn_report_outcome(made, s.outputs, &s.routes, s.options.verify ? s.digest : NULL);
         dcn_report_overflows(made, &s.plans);
     }
-    if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE)) {
+    if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE || rc == DECANT_NOT_REMOVED)) {
         *report = made;
         made = NULL;
     }

@@ -170,6 +170,7 @@ const char *decant_status_name(decant_status status)
         [DECANT_NOT_DURABLE] = "not_durable",
         [DECANT_INTERRUPTED] = "interrupted",
         [DECANT_PUBLISH_PENDING] = "publish_pending",
+        [DECANT_NOT_REMOVED] = "not_removed",
     };
 
     return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown";

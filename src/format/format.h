@@ -27,7 +27,9 @@ typedef struct dcn_format {
     decant_status (*index)(dcn_input *in, const dcn_limits *limits, unsigned lenient, decant_model *model,
                            decant_error *err);
     decant_status (*emit)(const decant_model *model, const dcn_layout *how, dcn_plans *out, decant_error *err);
-    bool has_sets;      /* a model may be several files */
+    bool has_sets; /* a model may be several files */
+    /* optional: whether the file NAME in the folder of OUT is what an earlier save to OUT may have made; both are bare */
+    bool (*supersedes)(const char *out, const char *name);
     const char *covers; /* what agrees in a file that opens: "header, ranges and size" */
     const char *lacks;  /* what the format cannot show: "this format carries no checksums" */
 } dcn_format;

@@ -2,6 +2,7 @@
  * All numbers are little-endian.
  *
  *     BEGIN    u32 outputs | u32 files to remove afterwards | each output | each such file
+ *     file     u16 bytes of the name | name | identity | u64 time of its last change
  *     output   u16 bytes of the name | name | u8 flags | u64 size | u64 held back | if it replaces: identity
  *     COMMIT   identity of each part
  *     identity u64 device | u64 inode | u64 birth | u64 size
@@ -19,16 +20,17 @@ enum {
     REPLACE = 1 << 0,
     HAS_OLD = 1 << 1,
     FLAGS = REPLACE | HAS_OLD,
-    IDENTITY = 32,     /* bytes */
-    OUTPUT_LEAST = 20, /* bytes of an output in BEGIN */
+    IDENTITY = 32,                        /* bytes */
+    OUTPUT_LEAST = 20,                    /* bytes of an output in BEGIN */
+    REMOVAL_LEAST = 2 + 1 + IDENTITY + 8, /* of a file to remove */
     NAME_MOST = 255
 };
 
 /* --- making ------------------------------------------------------------------------------------------------------ */
 
-static dcn_identity identity_of(const dcn_facts *facts, uint64_t size)
+dcn_identity dcn_identity_of(const dcn_facts *facts)
 {
-    return (dcn_identity){.dev = facts->dev, .ino = facts->ino, .size = size, .birth = facts->birth};
+    return (dcn_identity){.dev = facts->dev, .ino = facts->ino, .size = facts->size, .birth = facts->birth};
 }
 
 bool dcn_identity_fits(const dcn_identity *identity, const dcn_facts *facts, bool same_boot)
@@ -46,9 +48,28 @@ static decant_status take_outputs(dcn_intent *intent, size_t count, decant_error
     return DECANT_OK;
 }
 
-decant_status dcn_intent_make(dcn_intent *intent, const dcn_plans *plans, dcn_output *const *outputs, decant_error *err)
+static decant_status take_removals(dcn_intent *intent, size_t count, decant_error *err)
 {
-    decant_status rc = take_outputs(intent, plans->count, err);
+    intent->removals = dcn_alloc(count, sizeof *intent->removals);
+    if (!intent->removals)
+        return dcn_error_nomem(err);
+    intent->removal_count = count;
+    return DECANT_OK;
+}
+
+decant_status dcn_intent_make(dcn_intent *intent, const dcn_plans *plans, dcn_output *const *outputs,
+                              const dcn_removal *removals, size_t removal_count, decant_error *err)
+{
+    decant_status rc;
+
+    if ((rc = take_outputs(intent, plans->count, err)) || (rc = take_removals(intent, removal_count, err)))
+        return rc;
+    for (size_t i = 0; i < removal_count; i++) {
+        intent->removals[i] = removals[i];
+        intent->removals[i].name = dcn_arena_copy(&intent->memory, removals[i].name, strlen(removals[i].name) + 1);
+        if (!intent->removals[i].name)
+            return dcn_error_nomem(err);
+    }
 
     for (size_t i = 0; i < plans->count && rc == DECANT_OK; i++) {
         const dcn_output *o = outputs[i];
@@ -62,7 +83,7 @@ decant_status dcn_intent_make(dcn_intent *intent, const dcn_plans *plans, dcn_ou
                            .replace = o->replace,
                            .has_old = rc == DECANT_OK};
         if (p->has_old)
-            p->old = identity_of(&old, old.size);
+            p->old = dcn_identity_of(&old);
         if (rc == DECANT_NOT_FOUND)
             rc = DECANT_OK;
         if (!p->name)
@@ -102,12 +123,35 @@ decant_status dcn_intent_check(const dcn_intent *intent, dcn_output *const *outp
 
 void dcn_intent_name_parts(dcn_intent *intent, dcn_output *const *outputs)
 {
-    for (size_t i = 0; i < intent->count; i++)
-        intent->outputs[i].part = identity_of(&outputs[i]->facts, intent->outputs[i].size);
+    for (size_t i = 0; i < intent->count; i++) {
+        intent->outputs[i].part = dcn_identity_of(&outputs[i]->facts);
+        intent->outputs[i].part.size = intent->outputs[i].size; /* it had none when it was looked at */
+    }
+}
+
+static decant_status carry_out(dcn_dir *dir, const dcn_removal *removal, bool same_boot, decant_error *err)
+{
+    dcn_facts now;
+    decant_status rc = dcn_dir_stat(dir, removal->name, &now, err);
+
+    if (rc == DECANT_OK && dcn_identity_fits(&removal->file, &now, same_boot) && now.mtime == removal->mtime)
+        rc = dcn_dir_remove(dir, removal->name, err);
+    return rc == DECANT_NOT_FOUND ? DECANT_OK : rc;
+}
+
+decant_status dcn_removals_carry_out(dcn_dir *dir, const dcn_removal *removals, size_t count, bool same_boot,
+                                     decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        rc = carry_out(dir, &removals[i], same_boot, err);
+    return rc || !count ? rc : dcn_dir_sync(dir, err);
 }
 
 void dcn_intent_close(dcn_intent *intent)
 {
+    dcn_free(&intent->removals);
     dcn_free(&intent->outputs);
     dcn_arena_close(&intent->memory);
     *intent = (dcn_intent){0};
@@ -134,7 +178,7 @@ static void put_identity(dcn_buf *out, const dcn_identity *identity)
 void dcn_intent_put_begin(const dcn_intent *intent, dcn_buf *out)
 {
     put_number(out, intent->count, 4);
-    put_number(out, 0, 4);
+    put_number(out, intent->removal_count, 4);
     for (size_t i = 0; i < intent->count; i++) {
         const dcn_promise *p = &intent->outputs[i];
 
@@ -145,6 +189,14 @@ void dcn_intent_put_begin(const dcn_intent *intent, dcn_buf *out)
         put_number(out, p->held, 8);
         if (p->has_old)
             put_identity(out, &p->old);
+    }
+    for (size_t i = 0; i < intent->removal_count; i++) {
+        const dcn_removal *r = &intent->removals[i];
+
+        put_number(out, strlen(r->name), 2);
+        dcn_buf_text(out, r->name);
+        put_identity(out, &r->file);
+        put_number(out, (uint64_t)r->mtime, 8);
     }
 }
 
@@ -195,22 +247,34 @@ static bool is_bare(const uint8_t *name, size_t len)
            !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
-static decant_status take_output(dcn_intent *intent, dcn_reader *r, dcn_promise *p, decant_error *err)
+static decant_status take_name(dcn_intent *intent, dcn_reader *r, const char **out, decant_error *err)
 {
     size_t len = (size_t)take_number(r, 2);
     const uint8_t *name = dcn_reader_take(r, len);
-    uint64_t flags = take_number(r, 1);
     char *copy;
 
-    p->size = take_number(r, 8);
-    p->held = take_number(r, 8);
-    if (r->failed || !is_bare(name, len) || flags & ~(uint64_t)FLAGS)
-        return from_later(err, "an output of a kind that is not known");
+    if (!is_bare(name, len))
+        return from_later(err, "a file that is not in its folder");
     if (!(copy = dcn_arena_take(&intent->memory, len + 1)))
         return dcn_error_nomem(err);
     memcpy(copy, name, len);
     copy[len] = '\0';
-    p->name = copy;
+    *out = copy;
+    return DECANT_OK;
+}
+
+static decant_status take_output(dcn_intent *intent, dcn_reader *r, dcn_promise *p, decant_error *err)
+{
+    uint64_t flags;
+    decant_status rc = take_name(intent, r, &p->name, err);
+
+    if (rc)
+        return rc;
+    flags = take_number(r, 1);
+    p->size = take_number(r, 8);
+    p->held = take_number(r, 8);
+    if (r->failed || flags & ~(uint64_t)FLAGS)
+        return from_later(err, "an output of a kind that is not known");
     p->replace = flags & REPLACE;
     p->has_old = flags & HAS_OLD;
     if (p->has_old)
@@ -224,13 +288,21 @@ decant_status dcn_intent_read_begin(dcn_intent *intent, const uint8_t *data, siz
     uint64_t count = take_number(&r, 4), removals = take_number(&r, 4);
     decant_status rc;
 
-    if (removals || !count || count > len / OUTPUT_LEAST)
+    if (!count || count > len / OUTPUT_LEAST || removals > len / REMOVAL_LEAST)
         return from_later(err, "it begins with more than outputs");
-    if ((rc = take_outputs(intent, (size_t)count, err)))
+    if ((rc = take_outputs(intent, (size_t)count, err)) || (rc = take_removals(intent, (size_t)removals, err)))
         return rc;
     for (size_t i = 0; i < intent->count; i++)
         if ((rc = take_output(intent, &r, &intent->outputs[i], err)))
             return rc;
+    for (size_t i = 0; i < intent->removal_count; i++) {
+        dcn_removal *removal = &intent->removals[i];
+
+        if ((rc = take_name(intent, &r, &removal->name, err)))
+            return rc;
+        removal->file = take_identity(&r);
+        removal->mtime = (int64_t)take_number(&r, 8);
+    }
     return r.failed || dcn_reader_left(&r) ? from_later(err, "it begins with more than outputs") : DECANT_OK;
 }
 

@@ -23,15 +23,24 @@ typedef struct dcn_promise {
     dcn_identity part; /* since COMMIT */
 } dcn_promise;
 
+/* A file that the outputs supersede: it goes when they are in place, if it still is what it was. */
+typedef struct dcn_removal {
+    const char *name; /* bare, in the folder of the outputs */
+    dcn_identity file;
+    int64_t mtime;
+} dcn_removal;
+
 typedef struct dcn_intent {
     dcn_promise *outputs; /* in the order in which they get their names */
     size_t count;
+    dcn_removal *removals;
+    size_t removal_count;
     dcn_arena memory;
 } dcn_intent;
 
-/* What the outputs are about to be, of their plans and of what is at their names now. */
+/* What the outputs are about to be, of their plans and of what is at their names now; and what is removed afterwards. */
 decant_status dcn_intent_make(dcn_intent *intent, const dcn_plans *plans, dcn_output *const *outputs,
-                              decant_error *err);
+                              const dcn_removal *removals, size_t removal_count, decant_error *err);
 
 /*
  * That each name still is what it was: free, or the file that is to be replaced.
@@ -53,6 +62,13 @@ decant_status dcn_intent_read_begin(dcn_intent *intent, const uint8_t *data, siz
 decant_status dcn_intent_read_commit(dcn_intent *intent, const uint8_t *data, size_t len, decant_error *err);
 
 void dcn_intent_close(dcn_intent *intent);
+
+/* What is known of a file now. */
+dcn_identity dcn_identity_of(const dcn_facts *facts);
+
+/* Removes what is still the file that it was, and leaves the rest alone; the folder is synced. */
+decant_status dcn_removals_carry_out(dcn_dir *dir, const dcn_removal *removals, size_t count, bool same_boot,
+                                     decant_error *err);
 
 /* Whether a file is the one that is known by this. The device counts if it is still the same boot. */
 bool dcn_identity_fits(const dcn_identity *identity, const dcn_facts *facts, bool same_boot);

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "pour/checksums.h"
-#include "pour/intent.h"
 #include "pour/steps.h"
 
 const dcn_cut dcn_cut_default = {.slot = 1 << 20, .slots = 4, .direct = 256 << 10, .share = 64 << 10};
@@ -721,7 +720,7 @@ static decant_status promise(pouring *p, decant_error *err)
 
     for (size_t i = 0; i < job->plans->count; i++)
         job->outputs[i]->transaction = job->journal->transaction;
-    if ((rc = dcn_intent_make(&p->intent, job->plans, job->outputs, err)))
+    if ((rc = dcn_intent_make(&p->intent, job->plans, job->outputs, job->removals, job->removal_count, err)))
         goto done;
     dcn_intent_put_begin(&p->intent, &begin);
     rc = dcn_journal_begin(job->journal, &begin, dcn_intent_commit_len(&p->intent), err);
@@ -755,9 +754,12 @@ static decant_status publish(const dcn_job *job, decant_error *err)
 {
     decant_status rc = dcn_outputs_publish(job->outputs, job->plans->count, err);
 
-    if (!job->journal)
+    if (rc)
         return rc;
-    return rc ? rc : dcn_journal_end(job->journal, err);
+    if (job->removal_count &&
+        (rc = dcn_removals_carry_out(job->outputs[0]->dir, job->removals, job->removal_count, true, err)))
+        return dcn_error_recast(err, DECANT_NOT_REMOVED, "saved, but what it supersedes is not all removed");
+    return job->journal ? dcn_journal_end(job->journal, err) : DECANT_OK;
 }
 
 /* What cannot be undone and is not done stays as it is, and its journal with it. */

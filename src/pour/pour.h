@@ -23,6 +23,7 @@
 
 #include "output/output.h"
 #include "pour/crew.h"
+#include "pour/intent.h"
 #include "pour/journal.h"
 #include "pour/route.h"
 
@@ -53,7 +54,9 @@ typedef struct dcn_job {
     size_t source_count;
     dcn_journal
         *journal; /* [lent] created, and in the folder of the outputs, all files; NULL: a single output needs none */
-    dcn_routes *routes; /* [lent] of the sources; told what came of them. NULL: no blocks are shared */
+    dcn_routes *routes;          /* [lent] of the sources; told what came of them. NULL: no blocks are shared */
+    const dcn_removal *removals; /* [lent] files in the folder of the outputs that go when these are in place */
+    size_t removal_count;
     dcn_cut cut;
     dcn_crew *crew;           /* [lent] */
     decant_progress progress; /* may be NULL */
@@ -64,7 +67,7 @@ typedef struct dcn_job {
 /*
  * Pours a job. On failure every output is abandoned and the error is the first in the order of the work, but
  *
- * @return DECANT_NOT_DURABLE: all outputs are in place. With a journal, which then stays: DECANT_INTERRUPTED: it is not known
+ * @return DECANT_NOT_DURABLE, DECANT_NOT_REMOVED: all outputs are in place. With a journal, which then stays: DECANT_INTERRUPTED: it is not known
  *         whether they are to be; DECANT_PUBLISH_PENDING: they are to be, and recovery sees to it
  */
 decant_status dcn_pour(const dcn_job *job, decant_error *err);

@@ -284,6 +284,7 @@ decant_status dcn_leftover_finish(dcn_leftover *l, decant_error *err)
     if (rc)
         goto done;
     if ((rc = carry_out(&f, err)) || (rc = dcn_dir_sync(l->dir, err)) ||
+        (rc = dcn_removals_carry_out(l->dir, l->intent.removals, l->intent.removal_count, l->same_boot, err)) ||
         (rc = dcn_journal_end(&l->journal, err))) /* keeps (3) */
         rc = rc == DECANT_NOMEM ? rc : dcn_error_recast(err, DECANT_PUBLISH_PENDING, "not all is in place yet");
 done:

@@ -103,9 +103,10 @@ class ManPages(unittest.TestCase):
                 f.write(support.safetensors([("w", "U8", [2], b"ab")]) + b"more")
             with open(os.path.join(folder, "a.digest"), "wb") as f:
                 subprocess.run([support.DECANT, "digest", "a.safetensors"], stdout=f, cwd=folder, check=True)
+            support.write(os.path.join(folder, "y-00001-of-00002.safetensors"), b"of an earlier save")
             with open(os.path.join(folder, "c.decant-journal"), "wb") as f:
                 f.write(bytes(1024)) # a save that was stopped before it had begun
-            for words in [["recover"], ["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["formats"],
+            for words in [["recover"], ["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["convert", one, "-o", "y.safetensors"], ["formats"],
                           ["plan", "--prefix", "x.", one, "-o", "y.bpk"],
                           ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["extract", one], ["verify", "--deep", "z.safetensors", "z.digest"], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)

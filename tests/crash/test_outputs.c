@@ -16,6 +16,7 @@ static const char old[] = "an old file of that name";
 
 typedef struct scene {
     bool replace;
+    bool prune;
     unsigned lacks;
     uint64_t seed;
 } scene;
@@ -27,6 +28,8 @@ static simdisk *disk_for(const scene *s)
     disk->lacks = s->lacks;
     for (size_t i = 0; s->replace && i < FILES; i++)
         simdisk_put_text(disk, convoy_name(i), old);
+    if (s->prune)
+        simdisk_put_text(disk, CONVOY_OLD, old);
     return disk;
 }
 
@@ -49,13 +52,20 @@ static bool check_end(simdisk *disk, const scene *s, const convoy *c)
     size_t fresh = count_new(disk, s, c);
 
     CHECK(fresh == 0 || fresh == FILES);
-    CHECK_TEXT(simdisk_names(disk, "."), fresh || s->replace ? "a.bin b.bin c.bin" : "");
+    if (s->prune) {
+        CHECK_FILE(disk, CONVOY_OLD, fresh ? NULL : old);
+        CHECK_EQ(simdisk_file_count(disk), fresh ? FILES : s->replace ? FILES + 1 : 1);
+    } else {
+        CHECK_TEXT(simdisk_names(disk, "."), fresh || s->replace ? "a.bin b.bin c.bin" : "");
+    }
     return fresh;
 }
 
-/* The index, which is last, is new only when all others are: also for who knows no journal. */
-static void check_index(const simdisk *disk, const convoy *c)
+/* The index, which is last, is new only when all others are: also for who knows no journal. What is superseded stays until then. */
+static void check_index(const simdisk *disk, const scene *s, const convoy *c)
 {
+    if (s->prune && !simdisk_get(disk, CONVOY_OLD, &(size_t){0}))
+        CHECK(convoy_landed(c, disk, FILES - 1));
     if (!convoy_landed(c, disk, FILES - 1))
         return;
     for (size_t i = 0; i < FILES; i++)
@@ -84,7 +94,7 @@ static void cut_recovery(const simdisk *before, const scene *s, const convoy *c,
             simdisk *after = simdisk_clone(disk);
 
             simdisk_crash_nth(after, k, n + k);
-            check_index(after, c);
+            check_index(after, s, c);
             CHECK_OK(salvage(after, &err), &err);
             CHECK_EQ(check_end(after, s, c), wanted);
             simdisk_free(&after);
@@ -105,7 +115,7 @@ static size_t cut_power(const simdisk *disk, const scene *s, const convoy *c, de
         decant_error err;
 
         simdisk_crash_nth(after, n, n + 1);
-        check_index(after, c);
+        check_index(after, s, c);
         if (!salvage_journal(after)) /* without one there is nothing to decide */
             check_end(after, s, c);
         start = simdisk_clone(after);
@@ -136,15 +146,17 @@ static size_t crash_everywhere(const scene *s, bool deep)
         convoy_load(&c, FILES, s->seed);
         gates_up(&g, &disk->io);
         gates_crash(&g, n);
-        rc = convoy_pour(&c, &(convoy_voyage){.disk = disk, .replace = s->replace, .journal = true, .seed = s->seed},
-                         &err);
+        rc = convoy_pour(
+            &c,
+            &(convoy_voyage){.disk = disk, .replace = s->replace, .prune = s->prune, .journal = true, .seed = s->seed},
+            &err);
         crashed = g.fired;
         gates_down(&g);
         if (!crashed)
             CHECK_OK(rc, &err);
 
         killed = simdisk_clone(disk); /* everything written stays */
-        check_index(killed, &c);
+        check_index(killed, s, &c);
         CHECK_OK(salvage(killed, &err), &err);
         check_end(killed, s, &c);
         cuts += cut_power(killed, s, &c, rc, false); /* what a recovery says is done survives, too */
@@ -166,6 +178,11 @@ TEST(crash__of_a_save_of_several_files_leaves_all_or_none_of_them)
             cuts += crash_everywhere(&(scene){.replace = replace, .seed = seed}, seed == 0);
     printf("%zu cuts\n", cuts);
     CHECK(cuts > 1000);
+}
+
+TEST(crash__leaves_what_a_save_supersedes_until_all_of_it_is_in_place)
+{
+    printf("%zu cuts\n", crash_everywhere(&(scene){.replace = true, .prune = true}, true));
 }
 
 TEST(crash__of_a_save_of_several_files_leaves_all_or_none_without_exclusive_renames_and_links)

@@ -90,6 +90,8 @@ decant_status convoy_pour(convoy *c, const convoy_voyage *how, decant_error *err
         .progress = how->progress,
         .progress_ctx = how->progress_ctx,
     };
+    dcn_removal old = {.name = CONVOY_OLD};
+    dcn_facts facts;
     decant_status rc;
 
     if ((rc = how->seed ? dcn_crew_seeded(how->seed, &crew, err) : dcn_crew_inline(&crew, err)) ||
@@ -98,6 +100,14 @@ decant_status convoy_pour(convoy *c, const convoy_voyage *how, decant_error *err
     for (size_t i = 0; i < c->plans.count; i++)
         if ((rc = dcn_output_file(dir, c->plans.items[i].name, c->plans.items[i].name, how->replace, &outputs[i], err)))
             goto done;
+    if (how->prune) {
+        if ((rc = dcn_dir_stat(dir, CONVOY_OLD, &facts, err)))
+            goto done;
+        old.file = dcn_identity_of(&facts);
+        old.mtime = facts.mtime;
+        job.removals = &old;
+        job.removal_count = 1;
+    }
     if (how->journal && (rc = dcn_journal_create(&journal, dir, convoy_name(c->plans.count - 1), err)))
         goto done;
     job.journal = how->journal ? &journal : NULL;

@@ -8,6 +8,9 @@
 
 enum { CONVOY_MOST = 8 };
 
+/* A file that a save may remove: sorts behind the others. */
+#define CONVOY_OLD "old.bin"
+
 typedef struct convoy {
     decant_model *model;
     dcn_plans plans;              /* of "a.bin", "b.bin" ...; the last has no tensor, as an index */
@@ -20,6 +23,7 @@ typedef struct convoy_voyage {
     simdisk *disk;
     bool replace;
     bool journal;
+    bool prune;    /* CONVOY_OLD goes afterwards */
     uint64_t seed; /* of the crew; 0: inline */
     decant_progress progress;
     void *progress_ctx;

@@ -5,6 +5,7 @@
  * JSON as Python's json.dumps(index, indent=2, sort_keys=True) has it. If it is one file there is no index.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,6 +15,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "format/safetensors/layout.h"
+#include "format/split.h"
 
 #define ENDING ".safetensors"
 #define INDEX_ENDING ".index.json"
@@ -122,6 +124,24 @@ static decant_status index_name(const char *name, char **out, decant_error *err)
     dcn_buf_put(&text, name, stem_of(name));
     dcn_buf_text(&text, ENDING INDEX_ENDING);
     return finish_name(&text, out, err);
+}
+
+bool dcn_st_supersedes(const char *out, const char *name)
+{
+    size_t stem = stem_of(out);
+    char exact[256];
+    dcn_split part;
+
+    if (strcmp(name, out) == 0)
+        return true;
+    if (strncmp(name, out, stem) != 0)
+        return false;
+    if (strcmp(name + stem, ENDING INDEX_ENDING) == 0)
+        return true;
+    if (!dcn_split_parse(name, &part) || part.stem_len != stem || part.number > part.count)
+        return false;
+    snprintf(exact, sizeof exact, "-%05" PRIu32 "-of-%05" PRIu32 ENDING, part.number, part.count);
+    return strcmp(name + stem, exact) == 0;
 }
 
 /* --- the index --------------------------------------------------------------------------------------------------- */

@@ -618,6 +618,7 @@ const dcn_format dcn_safetensors = {
     .index = index_and_restore,
     .emit = dcn_st_emit,
     .has_sets = true,
+    .supersedes = dcn_st_supersedes,
     .covers = "header, ranges and size",
     .lacks = "this format carries no checksums",
 };

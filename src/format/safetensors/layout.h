@@ -70,6 +70,9 @@ void dcn_st_hands_close(dcn_st_hands *hands);
 /* The name of a file of a set that is asked for as NAME. @param out [owned] */
 decant_status dcn_st_shard_name(const char *name, size_t number, size_t count, char **out, decant_error *err);
 
+/* OUT itself, its index, and files of sets that are named for it: none of a set that only begins like it. */
+bool dcn_st_supersedes(const char *out, const char *name);
+
 /* Adds the index, behind the plans of the files that it names. */
 decant_status dcn_st_emit_map(const decant_model *model, const dcn_st_hands *hands, const char *name, dcn_plans *out,
                               decant_error *err);

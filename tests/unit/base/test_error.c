@@ -159,13 +159,13 @@ TEST(everything__accepts_that_nobody_wants_the_error)
 
 TEST(every_status__has_a_name_of_its_own)
 {
-    for (int i = 0; i <= DECANT_PUBLISH_PENDING; i++) {
+    for (int i = 0; i <= DECANT_NOT_REMOVED; i++) {
         CHECK(decant_status_name((decant_status)i));
         CHECK(strcmp(decant_status_name((decant_status)i), "unknown") != 0);
         for (int k = 0; k < i; k++)
             CHECK(strcmp(decant_status_name((decant_status)i), decant_status_name((decant_status)k)) != 0);
     }
-    CHECK_TEXT(decant_status_name((decant_status)(DECANT_PUBLISH_PENDING + 1)), "unknown");
+    CHECK_TEXT(decant_status_name((decant_status)(DECANT_NOT_REMOVED + 1)), "unknown");
     CHECK_TEXT(decant_status_name((decant_status)-1), "unknown");
 }
 

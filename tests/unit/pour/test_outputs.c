@@ -1,6 +1,7 @@
 #include "pour/route.h"
 #include "support/convoy.h"
 #include "support/gates.h"
+#include "support/salvage.h"
 
 TEST(outputs__of_one_save_are_all_poured_and_the_last_gets_its_name_when_the_others_have_theirs_for_good)
 {
@@ -99,6 +100,14 @@ static int visit(void *ctx, uint64_t done, uint64_t total)
     return 0;
 }
 
+/* Somebody writes to what is going to be removed. */
+static int touch(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    simdisk_touch(((visitor *)ctx)->disk, CONVOY_OLD);
+    return 0;
+}
+
 TEST(outputs__are_all_taken_back_where_a_name_is_another_file_at_the_last_moment)
 {
     for (int replace = 0; replace < 2; replace++) {
@@ -118,4 +127,46 @@ TEST(outputs__are_all_taken_back_where_a_name_is_another_file_at_the_last_moment
         convoy_close(&c);
         simdisk_free(&v.disk);
     }
+}
+
+TEST(outputs__remove_what_they_supersede_only_when_they_are_in_place_and_only_if_it_is_still_that)
+{
+    for (int journal = 0; journal < 2; journal++)
+        for (int touched = 0; touched < 2; touched++) {
+            simdisk *disk = simdisk_new();
+            convoy c;
+            visitor v = {.disk = disk};
+            gates g;
+            convoy_voyage how = {.disk = disk, .journal = journal, .prune = true};
+            decant_error err;
+
+            simdisk_put_text(disk, CONVOY_OLD, "an earlier save");
+            if (touched) {
+                how.progress = touch;
+                how.progress_ctx = &v;
+            }
+            convoy_load(&c, journal ? 3 : 1, 1);
+            CHECK_OK(convoy_pour(&c, &how, &err), &err);
+            CHECK_FILE(disk, CONVOY_OLD, touched ? "an earlier save" : NULL);
+            convoy_close(&c);
+            simdisk_free(&disk);
+
+            /* where it cannot be removed that is told, and with a journal recovery tries again */
+            disk = how.disk = v.disk = simdisk_new();
+            simdisk_put_text(disk, CONVOY_OLD, "an earlier save");
+            how.progress = NULL;
+            convoy_load(&c, journal ? 3 : 1, 1);
+            gates_up(&g, &disk->io);
+            gates_fail(&g, (gates_fault){
+                               .one_verb = true, .verb = DCN_DO_REMOVE, .name = CONVOY_OLD, .status = DECANT_DENIED});
+            CHECK_FAILS(convoy_pour(&c, &how, &err), journal ? DECANT_PUBLISH_PENDING : DECANT_NOT_REMOVED, &err);
+            gates_down(&g);
+            for (size_t i = 0; i < c.plans.count; i++)
+                CHECK(c.published[i] && convoy_landed(&c, disk, i));
+            if (journal)
+                CHECK_OK(salvage(disk, &err), &err);
+            CHECK_FILE(disk, CONVOY_OLD, journal ? NULL : "an earlier save");
+            convoy_close(&c);
+            simdisk_free(&disk);
+        }
 }
