@@ -148,9 +148,12 @@ bool dcn_quant_old_of(const decant_quant *quant, const uint64_t *shape, size_t r
            !dcn_ckd_add(&out->len, out->scales, scales);
 }
 
+bool dcn_quant_old_lines_stay(const dcn_quant_old *old)
+{
+    return old->line == old->line_now * 8 || old->values_now == old->line_now;
+}
+
 bool dcn_quant_old_is_new(const dcn_quant_old *old)
 {
-    bool no_gaps = old->line == old->line_now * 8 || old->values_now == old->line_now;
-
-    return old->len == old->len_now && no_gaps;
+    return old->len == old->len_now && dcn_quant_old_lines_stay(old);
 }

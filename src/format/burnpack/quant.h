@@ -37,6 +37,9 @@ typedef struct dcn_quant_old {
  */
 bool dcn_quant_old_of(const decant_quant *quant, const uint64_t *shape, size_t rank, dcn_quant_old *out);
 
+/* Whether the values lie as they do today, and only padding may stand behind them. */
+bool dcn_quant_old_lines_stay(const dcn_quant_old *old);
+
 /* Whether both layouts are the same to the byte. */
 bool dcn_quant_old_is_new(const dcn_quant_old *old);
 

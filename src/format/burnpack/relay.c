@@ -69,11 +69,30 @@ static dcn_backing *close_relaid(dcn_backing *b)
 
 static const dcn_backing_ops relaid_ops = {.kind = "relaid", .begin = read_relaid, .close = close_relaid};
 
+/* Values, and scales right behind them: both stay bytes of the file. */
+static decant_status leave_out_padding(const dcn_quant_old *old, const dcn_span *from, decant_bytes **out,
+                                       decant_error *err)
+{
+    decant_bytes *parts[2] = {NULL};
+    decant_status rc;
+
+    if ((rc = dcn_bytes_slice(from->backing, from->offset, old->values_now, &parts[0], err)) ||
+        (rc = dcn_bytes_slice(from->backing, from->offset + old->scales, old->len - old->scales, &parts[1], err)))
+        goto done;
+    rc = dcn_bytes_join(parts, 2, out, err);
+done:
+    decant_bytes_unref(&parts[0]);
+    decant_bytes_unref(&parts[1]);
+    return rc;
+}
+
 decant_status dcn_quant_relay(const dcn_quant_old *old, const dcn_span *from, decant_bytes **out, decant_error *err)
 {
-    relaid *r = dcn_alloc(1, sizeof *r);
+    relaid *r;
 
-    if (!r)
+    if (dcn_quant_old_lines_stay(old))
+        return leave_out_padding(old, from, out, err);
+    if (!(r = dcn_alloc(1, sizeof *r)))
         return dcn_error_nomem(err);
     dcn_backing_init(&r->base, &relaid_ops, old->len_now);
     r->base.depth = from->backing->depth;
