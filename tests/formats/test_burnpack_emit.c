@@ -189,6 +189,32 @@ TEST(extras_of_other_formats__are_lost_unless_that_is_allowed)
     stop();
 }
 
+/* Burn's writer takes any; what it wrote then would be refused by decant's reader. */
+TEST(quantized_tensors__that_are_built_have_the_length_of_their_scheme)
+{
+    static const uint64_t shape[] = {4};
+    static const decant_quant native = {.size = sizeof native, .value = DECANT_Q8F, .store = DECANT_STORE_NATIVE};
+    static const decant_quant across = {
+        .size = sizeof across, .value = DECANT_Q8F, .store = DECANT_STORE_PACKED_U32, .packed_dim = 1};
+
+    start();
+    model_add(model, "q", DECANT_QFLOAT, 1, shape, &native, "12345678", 8);
+    CHECK_OK(emit(0), &err);
+    stop();
+    start();
+    model_add(model, "q", DECANT_QFLOAT, 1, shape, &native, "1234567", 7);
+    CHECK_FAILS(emit(3), DECANT_MISMATCH, &err);
+    CHECK_HAS(decant_error_text(&err),
+              "tensor 'q': the length of its bytes does not fit its quantization scheme and shape, "
+              "found 7 bytes, expected 8 for [4]");
+    stop();
+    start();
+    model_add(model, "q", DECANT_QFLOAT, 1, shape, &across, "12345678", 8);
+    CHECK_FAILS(emit(3), DECANT_MISMATCH, &err);
+    CHECK_HAS(err.expected, "a scheme that fits [4]");
+    stop();
+}
+
 TEST(quantized_tensors__need_their_scheme)
 {
     dcn_draft draft = {.name = "q", .name_len = 1, .dtype = DECANT_QFLOAT};

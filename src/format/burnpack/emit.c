@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "base/dtype.h"
 #include "base/endian.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -373,6 +374,36 @@ typedef struct draft {
     dcn_bpk_sizes sizes;
 } draft;
 
+/*
+ * What is built by hand has the length that its scheme calls for: Burn writes any, and what it opens decant would refuse.
+ * What a file was let pass with stays as it is.
+ */
+static decant_status check_quantized(const decant_model *model, const dcn_entry *entry, decant_error *err)
+{
+    const decant_quant *quant = dcn_quant_of(entry->extra);
+    char shape[96];
+    uint64_t len;
+    bool has_len;
+
+    if (!quant) {
+        decant_error_set(err, DECANT_BAD_CALL, "a quantized tensor without its scheme");
+        dcn_error_tensor(err, entry->name, entry->name_len);
+        return DECANT_BAD_CALL;
+    }
+    has_len = dcn_quant_len(quant, entry->shape, entry->rank, &len);
+    if (model->format || (has_len && len == entry->data.len))
+        return DECANT_OK;
+    dcn_shape_text(shape, sizeof shape, entry->shape, entry->rank);
+    decant_error_set(err, DECANT_MISMATCH, "the length of its bytes does not fit its quantization scheme and shape");
+    dcn_error_found(err, "%" PRIu64 " bytes", entry->data.len);
+    if (has_len)
+        dcn_error_expected(err, "%" PRIu64 " for %s", len, shape);
+    else
+        dcn_error_expected(err, "a scheme that fits %s", shape);
+    dcn_error_tensor(err, entry->name, entry->name_len);
+    return DECANT_MISMATCH;
+}
+
 /* Where each tensor begins, if data starts where it is thought to; and where the last one ends. */
 static decant_status lay_out(draft *d, const dcn_layout *how, uint64_t *end, decant_error *err)
 {
@@ -380,12 +411,10 @@ static decant_status lay_out(draft *d, const dcn_layout *how, uint64_t *end, dec
     for (size_t i = 0; i < d->model->count; i++) {
         const dcn_entry *entry = &d->model->entries[i];
         uint64_t at;
+        decant_status rc;
 
-        if (entry->dtype == DECANT_QFLOAT && !dcn_quant_of(entry->extra)) {
-            decant_error_set(err, DECANT_BAD_CALL, "a quantized tensor without its scheme");
-            dcn_error_tensor(err, entry->name, entry->name_len);
-            return DECANT_BAD_CALL;
-        }
+        if (entry->dtype == DECANT_QFLOAT && (rc = check_quantized(d->model, entry, err)))
+            return rc;
         if (dcn_place_entry(how, entry, DCN_BPK_ALIGN, *end, &at) || dcn_ckd_add(end, at, entry->data.len))
             return too_long(err, "the output is longer than 64 bits can say");
         d->begins[i] = at - d->data;
