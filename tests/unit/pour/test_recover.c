@@ -54,7 +54,9 @@ static void strand(wreck *w, const char *renaming, bool replace)
     } else {
         how.progress = stop_at_the_end;
         how.progress_ctx = &ends;
-        gates_fail(&g, (gates_fault){.one_verb = true, .verb = DCN_DO_REMOVE, .status = DECANT_IO, .forever = true});
+        gates_fail(
+            &g, (gates_fault){
+                    .one_verb = true, .verb = DCN_DO_REMOVE, .name = ".jpart", .status = DECANT_IO, .forever = true});
         CHECK_FAILS(convoy_pour(&w->c, &how, &err), DECANT_CANCELLED, &err);
     }
     gates_down(&g);
@@ -237,6 +239,11 @@ TEST(recover__refuses_what_is_no_journal_and_one_that_is_damaged_at_its_beginnin
     tamper(&w, 0, 'X');
     check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
     tamper(&w, 0, 'D');
+    tamper(&w, 20, 0xFF);
+    check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
+    clear_away(&w);
+
+    strand(&w, NULL, false); /* with nothing behind BEGIN, too */
     tamper(&w, 20, 0xFF);
     check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
     clear_away(&w);
