@@ -1,10 +1,12 @@
 #include "cli.h"
 #include "inputs.h"
+#include "out.h"
 #include "save.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* --- where it goes -------------------------------------------------------------------------------------------------- */
 
@@ -49,6 +51,11 @@ static int choose_format(cli *c, const char **format)
     return cli_misuse(c, hint, "%s: its extension names no format", out);
 }
 
+static bool is_stream(const cli *c)
+{
+    return c->args.output && strcmp(c->args.output, "-") == 0;
+}
+
 /* What is wrong with the place whatever is saved there is said before anything is read: a plan of nothing finds it. */
 static int check_place(cli *c)
 {
@@ -57,6 +64,8 @@ static int check_place(cli *c)
     decant_error err = {0};
     decant_status rc;
 
+    if (is_stream(c))
+        return CLI_DONE;
     options.format = "safetensors"; /* any does */
     options.replace = 1;            /* a file there is another matter */
     if ((rc = decant_model_create(&nothing, &err)) == DECANT_OK)
@@ -73,8 +82,14 @@ static int check_words(cli *c)
         return cli_misuse(c, "name it with -o OUT", "no output given");
     if (!c->args.output[0])
         return cli_misuse(c, "name it with -o OUT", "the name of the output is empty");
-    if (strcmp(c->args.output, "-") == 0)
-        return cli_misuse(c, "name a file with -o OUT", "standard output cannot be written to yet");
+    if (!is_stream(c))
+        return CLI_DONE;
+    if (c->args.json)
+        return cli_misuse(c, "leave --json out, or name a file", "standard output cannot hold a model and a document");
+    if (!c->args.to)
+        return cli_misuse(c, "say it with --to FORMAT", "standard output does not say which format is wanted");
+    if (!c->args.dry_run && c->command != &cli_plan && !c->args.force && isatty(STDOUT_FILENO))
+        return cli_misuse(c, "send it to a file or a program, or --force", "standard output is a terminal");
     return CLI_DONE;
 }
 
@@ -83,7 +98,12 @@ static int check_words(cli *c)
 static decant_status save(const cli *c, void *ctx, const decant_save_options *options, bool plan_only,
                           decant_report **report, decant_error *err)
 {
-    return (plan_only ? decant_plan : decant_save)(cli_inputs_model(ctx), c->args.output, options, report, err);
+    const decant_model *model = cli_inputs_model(ctx);
+    const decant_stream out = {sizeof out, cli_write_out, NULL};
+
+    if (is_stream(c) && !plan_only)
+        return decant_save_stream(model, &out, options, report, err);
+    return (plan_only ? decant_plan : decant_save)(model, is_stream(c) ? NULL : c->args.output, options, report, err);
 }
 
 static void show(const cli *c, void *ctx)

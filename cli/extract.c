@@ -246,19 +246,11 @@ static void show(const extracting *e, const item *it)
     fputc('\n', stdout);
 }
 
-static decant_status write_out(void *ctx, const void *data, size_t len, decant_error *err)
-{
-    (void)ctx;
-    if (fwrite(data, 1, len, stdout) == len)
-        return DECANT_OK;
-    return decant_error_set(err, DECANT_IO, "could not be written: %s", strerror(errno));
-}
-
 static int extract(const extracting *e, const item *it, bool plan_only)
 {
     cli *c = e->c;
     cli_progress progress;
-    const decant_stream out = {sizeof out, write_out, NULL};
+    const decant_stream out = {sizeof out, cli_write_out, NULL};
     decant_extract_options options = {.size = sizeof options, .format = e->format, .plan_only = plan_only};
     decant_error err = {0};
     decant_status rc;

@@ -216,7 +216,7 @@ int cli_open(cli *c, const char *path, decant_model **out)
     if (c->args.lenient)
         options.lenient = DECANT_LENIENT_ALL;
     if (strcmp(path, "-") == 0)
-        return cli_misuse(c, "name a file", "standard input is not read yet");
+        path = CLI_STDIN;
     if (decant_open(path, &options, out, &err))
         return cli_fail(c, &err, DECANT_SIDE_INPUT, path);
     say_what_was_odd(c, path, *out);

@@ -1,7 +1,9 @@
 #include "out.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *cli_thousands(char out[CLI_NUMBER], uint64_t value)
 {
@@ -186,4 +188,20 @@ void cli_put_spaces(FILE *out, size_t count)
 const char *cli_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
+}
+
+decant_status cli_write_out(void *ctx, const void *data, size_t len, decant_error *err)
+{
+    const char *at = data, *end = at + len;
+
+    (void)ctx;
+    while (at < end) {
+        ssize_t written = write(STDOUT_FILENO, at, (size_t)(end - at));
+
+        if (written > 0)
+            at += written;
+        else if (written == 0 || errno != EINTR)
+            return decant_error_set(err, DECANT_IO, "could not be written: %s", strerror(errno));
+    }
+    return DECANT_OK;
 }

@@ -44,6 +44,9 @@ void cli_put_reader(FILE *out, size_t index, const char *program, const char *wh
 
 void cli_put_spaces(FILE *out, size_t count);
 
+/* Writes to standard output, at once: the callback of a stream. */
+decant_status cli_write_out(void *ctx, const void *data, size_t len, decant_error *err);
+
 /* "s", or "" after one. */
 const char *cli_plural(uint64_t count);
 

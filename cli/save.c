@@ -32,10 +32,16 @@ static void put_row(const char *label, const char *text)
     printf("%-9s %s\n", label, text);
 }
 
+/* What is written to, for people. */
+static const char *name_of(const cli *c)
+{
+    return strcmp(c->args.output, "-") == 0 ? "standard output" : c->args.output;
+}
+
 /* What is written: the file, or the one that stands for the others. */
 static void put_output(FILE *out, const cli *c, const decant_report *report)
 {
-    const char *path = c->args.output, *found;
+    const char *path = name_of(c), *found;
     char number[CLI_NUMBER];
     uint64_t bytes;
     int published, durable;
@@ -309,7 +315,7 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     double seconds;
     int status = CLI_DONE;
 
-    cli_progress_start(&progress, c->args.output, c->args.quiet || c->args.json || plan_only);
+    cli_progress_start(&progress, name_of(c), c->args.quiet || c->args.json || plan_only);
     options.format = format;
     options.allow = c->args.allow;
     options.replace = c->args.force;
@@ -326,7 +332,7 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     cli_signals_hold(false);
     cli_progress_end(&progress);
     seconds = cli_clock() - progress.start;
-    c->saved = rc == DECANT_OK && !plan_only;
+    c->saved = rc == DECANT_OK && !plan_only && strcmp(c->args.output, "-") != 0;
 
     if (report && c->args.json) {
         if (s->json)
@@ -344,7 +350,7 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     if (rc == DECANT_CANCELLED)
         (void)decant_error_set(&err, rc, "stopped by a signal");
     if (rc)
-        status = cli_fail(c, &err, DECANT_SIDE_OUTPUT, c->args.output);
+        status = cli_fail(c, &err, DECANT_SIDE_OUTPUT, name_of(c));
     decant_report_close(&report);
     return status;
 }

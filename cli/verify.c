@@ -153,10 +153,8 @@ static int check(verifying *v, decant_check_totals *totals)
     how.lenient = c->args.lenient ? DECANT_LENIENT_ALL : 0;
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
-    if (strcmp(v->path, "-") == 0)
-        return cli_misuse(c, "name a file", "standard input is not read yet");
     cli_progress_start(&progress, v->path, c->args.quiet || c->args.json);
-    rc = decant_check(v->path, &options, on_finding, v, totals, &err);
+    rc = decant_check(strcmp(v->path, "-") == 0 ? CLI_STDIN : v->path, &options, on_finding, v, totals, &err);
     cli_progress_end(&progress);
     return rc ? cli_fail(c, &err, DECANT_SIDE_INPUT, v->path) : CLI_DONE;
 }

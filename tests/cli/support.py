@@ -78,10 +78,14 @@ def with_unknown_key(source, path, pair):
 class Result:
     def __init__(self, code, out, err):
         self.code, self.raw_out, self.raw_err = code, out, err
-        self.out, self.err = out.decode("utf-8"), err.decode("utf-8")
+        self.err = err.decode("utf-8")
+
+    @property
+    def out(self):
+        return self.raw_out.decode("utf-8")
 
     def __repr__(self):
-        return "exit %s\nstdout: %s\nstderr: %s" % (self.code, self.out, self.err)
+        return "exit %s\nstdout: %s\nstderr: %s" % (self.code, self.raw_out.decode("utf-8", "replace"), self.err)
 
     @property
     def document(self):

@@ -166,11 +166,6 @@ class WrongUsage(support.Case):
                       ["convert", "-o", "x.bpk"], ["formats", "m.safetensors"]]:
             self.refused(2, *words)
 
-    def test_streams_are_refused_as_such(self):
-        self.refused(2, "convert", "m.safetensors", "-o", "-", says="standard output")
-        self.refused(2, "convert", "-", "-o", "x.bpk", says="standard input")
-        self.refused(2, "ls", "-", says="standard input")
-
     def test_an_output_is_named_and_says_its_format(self):
         self.refused(2, "convert", "m.safetensors", says="-o OUT")
         self.refused(2, "convert", "m.safetensors", "-o", "", says="-o OUT")
