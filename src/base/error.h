@@ -15,8 +15,6 @@ void dcn_error_repath(decant_error *err, const char *path);
 /* These keep what an inner function has set already: the innermost that knows wins. */
 void dcn_error_tensor(decant_error *err, const char *name, size_t len);
 void dcn_error_path(decant_error *err, const char *path);
-void dcn_error_repath(decant_error *err,
-                      const char *path); /* of what it is about, whatever the call that failed was on */
 void dcn_error_side(decant_error *err, decant_side side);
 void dcn_error_offset(decant_error *err, uint64_t offset);
 
