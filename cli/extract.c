@@ -3,6 +3,7 @@
 #include "progress.h"
 #include "signals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +86,10 @@ static int choose(extracting *e)
     int status = CLI_DONE;
 
     e->items = calloc((named ? named : total) + 1, sizeof *e->items);
-    if (!taken || !e->items)
-        status = no_memory(e->c);
+    if (!taken || !e->items) {
+        free(taken);
+        return no_memory(e->c);
+    }
     for (size_t i = 0; status == CLI_DONE && i < (named ? named : total); i++) {
         size_t index = i;
 
@@ -231,6 +234,7 @@ static void show(const extracting *e, const item *it)
     cli_json *j = &e->c->json;
     decant_tensor tensor = DECANT_TENSOR_INIT;
 
+    assert(it->path);
     decant_model_tensor(e->model, it->index, &tensor);
     if (e->c->args.json) {
         cli_json_open(j, NULL, '{');

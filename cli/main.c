@@ -23,7 +23,8 @@ static void help_all(FILE *out)
           "  decant inspect model.safetensors                  what is it?\n"
           "  decant plan    model.safetensors -o model.bpk     what would happen?\n"
           "  decant convert model.safetensors -o model.bpk     do it\n"
-          "  decant diff    model.safetensors model.bpk        nothing lost?\n\n"
+          "  decant diff    model.safetensors model.bpk        nothing lost?\n"
+          "  decant digest  model.bpk > model.digest           keep the proof\n\n"
           "commands:\n",
           out);
     for (size_t i = 0; commands[i]; i++)

@@ -12,7 +12,7 @@ void dcn_sha256_text(char out[2 * DCN_SHA256 + 1], const uint8_t sum[DCN_SHA256]
         out[2 * i] = digits[sum[i] >> 4];
         out[2 * i + 1] = digits[sum[i] & 15];
     }
-    out[2 * DCN_SHA256] = '\0';
+    out[2 * (size_t)DCN_SHA256] = '\0';
 }
 
 #ifdef DCN_HAS_LIBCRYPTO

@@ -273,7 +273,7 @@ decant_status dcn_check(dcn_input *in, const dcn_reading *how, const dcn_cut *cu
         return rc;
     c.model = model;
     c.totals.tensors = model ? model->count : 0;
-    if (c.totals.faults == 0) {
+    if (c.totals.faults == 0 && model) {
         warn_of_notes(&c);
         warn_of_tensors(&c);
         if (options->deep && !c.stopped)

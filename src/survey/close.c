@@ -108,7 +108,7 @@ size_t dcn_close_count(const dcn_tolerance *t, decant_dtype dtype, const uint8_t
     enum { BLOCK = 256 };
     decant_dtype part = part_of(dtype);
     size_t parts = dcn_dtype(dtype)->bits / dcn_dtype(part)->bits, width = dcn_dtype(dtype)->bits / 8, far = 0;
-    double x[BLOCK], y[BLOCK];
+    double x[BLOCK] = {0}, y[BLOCK] = {0};
 
     for (size_t at = 0; at < count;) {
         size_t n = (size_t)dcn_min(count - at, BLOCK / parts);
