@@ -229,13 +229,11 @@ static decant_status refuse_collision(const job *j, size_t there, size_t input, 
 {
     const dcn_origin *first = &j->out->origins[there];
     bool renamed = is_changed(j, e) || first->name_len != e->name_len;
-    char text[128];
+    char one[144], other[144];
 
-    decant_error_set(err, DECANT_DUPLICATE, "two tensors would have this name");
-    describe(j, text, sizeof text, first->input, first->name, first->name_len);
-    dcn_error_found(err, "%s", text);
-    describe(j, text, sizeof text, input, e->name, e->name_len);
-    dcn_error_expected(err, "it apart from %s", text);
+    describe(j, one, sizeof one, first->input, first->name, first->name_len);
+    describe(j, other, sizeof other, input, e->name, e->name_len);
+    decant_error_set(err, DECANT_DUPLICATE, "two tensors would have this name: %s and %s", one, other);
     if (renamed)
         dcn_error_hint(err, "write --rename so that they stay apart");
     else
