@@ -299,6 +299,7 @@ TEST(a_key_that_does_not_fit__is_refused_by_name_or_taken_as_it_is)
         err = (decant_error){0};
         CHECK_OK(model_open(NULL, file, len, NULL, DECANT_LENIENT_KEPT_KEYS, &model, &err), &err);
         CHECK_EQ(err.status, DECANT_OK);
+        CHECK(model->entries[0].id == 0 && !model->entries[0].has_id && model->entries[0].dtype == DECANT_F32);
         CHECK_TEXT(note("odd"), "1 metadata key of decant's that does not fit, taken as plain metadata");
         CHECK_EQ(model->value_count, 1);
         CHECK_BYTES(model->values[0].key, model->values[0].key_len, wrong[i].key, strlen(wrong[i].key));

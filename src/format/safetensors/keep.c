@@ -404,9 +404,12 @@ static bool read_scalar(const char *text, size_t len, decant_value *out)
 
 static decant_status restore_id(restoring *r, dcn_entry *entry, const char *text, size_t len)
 {
-    if (!read_u64(text, len, &entry->id))
+    uint64_t id;
+
+    if (!read_u64(text, len, &id))
         return unfit(r, "is no number of 64 bits");
     entry->has_id = true;
+    entry->id = id;
     return DECANT_OK;
 }
 
