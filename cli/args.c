@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READS (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY | CLI_EXTRACT)
+#define READS \
+    (CLI_CONVERT | CLI_PLAN | CLI_INSPECT | CLI_LS | CLI_DIFF | CLI_DIGEST | CLI_VERIFY | CLI_EXTRACT | CLI_EDIT)
 #define WRITES (CLI_CONVERT | CLI_PLAN)
 #define CHANGES (WRITES | CLI_DIFF)
-#define SAVES (WRITES | CLI_CAT)
+#define SAVES (WRITES | CLI_CAT | CLI_EDIT)
 #define ALL (READS | CLI_FORMATS | CLI_RECOVER | CLI_CAT)
 
 enum kind { SWITCH, TEXT, LIST, PREFIX, ALLOW, SIZE, LAYOUT };
@@ -31,16 +32,20 @@ static const struct flag {
      "replace OUT when the new one is complete"},
     {"dry-run", 'n', SWITCH, WRITES, offsetof(cli_args, dry_run), NULL, "write nothing: the same as decant plan"},
     {"dry-run", 'n', SWITCH, CLI_EXTRACT, offsetof(cli_args, dry_run), NULL, "write nothing: only say what goes where"},
-    {"dry-run", 'n', SWITCH, CLI_CAT, offsetof(cli_args, dry_run), NULL, "write nothing, and say what would be done"},
+    {"output", 'o', TEXT, CLI_EDIT, offsetof(cli_args, output), "OUT", "write another file, and leave FILE alone"},
+    {"dry-run", 'n', SWITCH, CLI_CAT | CLI_EDIT, offsetof(cli_args, dry_run), NULL,
+     "write nothing, and say what would be done"},
     {"verify", 0, SWITCH, SAVES, offsetof(cli_args, verify), NULL,
      "read OUT back from the disk and compare, then publish it"},
     {"prefix", 0, PREFIX, CHANGES, offsetof(cli_args, prefix), "TEXT", "put it in front of the names of the next file"},
     {"include", 0, LIST, CHANGES, offsetof(cli_args, include), "GLOB", "leave out tensors that no GLOB matches"},
     {"exclude", 0, LIST, CHANGES, offsetof(cli_args, exclude), "GLOB", "leave out tensors that GLOB matches"},
-    {"rename", 0, LIST, CHANGES, offsetof(cli_args, rename), "s/RE/TO/", "change names, as sed does"},
+    {"rename", 0, LIST, CHANGES | CLI_EDIT, offsetof(cli_args, rename), "s/RE/TO/", "change names, as sed does"},
     {"dtype", 0, LIST, CHANGES, offsetof(cli_args, dtype), "[GLOB=]TYPE", "cast to f64, f32, f16 or bf16"},
-    {"set", 0, LIST, WRITES, offsetof(cli_args, set), "KEY=VALUE", "set metadata; @FILE as VALUE reads it"},
-    {"unset", 0, LIST, WRITES, offsetof(cli_args, unset), "KEY", "leave metadata out"},
+    {"put", 0, LIST, CLI_EDIT, offsetof(cli_args, put), "NAME=FILE", "give a tensor the bytes of FILE"},
+    {"drop", 0, LIST, CLI_EDIT, offsetof(cli_args, drop), "NAME", "leave a tensor out"},
+    {"set", 0, LIST, WRITES | CLI_EDIT, offsetof(cli_args, set), "KEY=VALUE", "set metadata; @FILE as VALUE reads it"},
+    {"unset", 0, LIST, WRITES | CLI_EDIT, offsetof(cli_args, unset), "KEY", "leave metadata out"},
     {"deep", 0, SWITCH, CLI_VERIFY, offsetof(cli_args, deep), NULL,
      "read all values too: NaN, infinity, runs of zeros"},
     {"rtol", 0, TEXT, CLI_DIFF, offsetof(cli_args, rtol), "X", "numbers may differ by X times that of B"},
@@ -340,7 +345,8 @@ decant_status cli_args_parse(cli_args *args, unsigned bits, int count, char **ar
 
 void cli_args_close(cli_args *args)
 {
-    cli_list *const lists[] = {&args->include, &args->exclude, &args->rename, &args->dtype, &args->set, &args->unset};
+    cli_list *const lists[] = {&args->include, &args->exclude, &args->rename, &args->dtype,
+                               &args->set,     &args->unset,   &args->put,    &args->drop};
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->items);

@@ -19,7 +19,8 @@ enum {
     CLI_VERIFY = 128,
     CLI_RECOVER = 256,
     CLI_EXTRACT = 512,
-    CLI_CAT = 1024
+    CLI_CAT = 1024,
+    CLI_EDIT = 2048
 };
 
 /* What a flag that may be given often was given, in order. */
@@ -38,7 +39,7 @@ typedef struct cli_args {
     uint64_t max_shard;      /* bytes; 0: not given */
     const char *output, *to; /* NULL: not given */
     const char *check, *rtol, *atol;
-    cli_list include, exclude, rename, dtype, set, unset;
+    cli_list include, exclude, rename, dtype, set, unset, put, drop;
     const char *prefix; /* for the next file */
     char **files;       /* the words that are no flags; in argv, which is reordered */
     size_t file_count;

@@ -42,7 +42,7 @@ struct cli {
 };
 
 extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, cli_digest, cli_verify, cli_formats,
-    cli_recover, cli_extract, cli_cat;
+    cli_recover, cli_extract, cli_cat, cli_edit;
 
 /*
  * Reports a failure: adds what the error lacks (the file, what to do next), prints it unless --json is set, keeps it for the

@@ -82,7 +82,7 @@ static int open_settings(cli *c, decant_setting **out)
 static bool asks_for_changes(const cli_args *a)
 {
     return a->prefixes || a->include.count || a->exclude.count || a->rename.count || a->dtype.count || a->set.count ||
-           a->unset.count;
+           a->unset.count || a->put.count || a->drop.count;
 }
 
 static bool is_in(const decant_model *set, const struct stat *file)
@@ -132,25 +132,130 @@ static void drop_parts(cli_inputs *in)
     in->count = kept;
 }
 
+/* --- --put and --drop ------------------------------------------------------------------------------------------------- */
+
+/* Where NAME ends in "NAME=FILE": at the first "=" behind a name that is there, else at the first. NULL: there is none. */
+static const char *end_of_name(const decant_model *model, const char *text)
+{
+    size_t index;
+
+    for (const char *at = strchr(text, '='); at; at = strchr(at + 1, '='))
+        if (at > text && decant_model_find(model, text, (size_t)(at - text), &index, NULL) == DECANT_OK)
+            return at;
+    return strchr(text, '=');
+}
+
+static void close_contents(const cli *c, decant_content *contents)
+{
+    for (size_t i = 0; contents && i < c->args.put.count; i++) {
+        free((char *)(uintptr_t)contents[i].name); /* ours, though a content only lends it */
+        decant_bytes_unref(&contents[i].bytes);
+    }
+    free(contents);
+}
+
+/* What --put says. Gives the exit status. */
+static int open_contents(cli *c, const decant_model *model, decant_content **out)
+{
+    decant_content *contents = calloc(c->args.put.count + 1, sizeof *contents);
+    decant_error err = {0};
+    int status = CLI_DONE;
+
+    for (size_t i = 0; contents && i < c->args.put.count && status == CLI_DONE; i++) {
+        const char *text = c->args.put.items[i], *equals = end_of_name(model, text);
+
+        if (!equals)
+            status = cli_misuse(c, "write --put NAME=FILE", "--put %s: which file?", text);
+        else if (!(contents[i].name = strndup(text, (size_t)(equals - text))))
+            (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+        else if (decant_bytes_file(equals + 1, 0, DECANT_TO_END, &contents[i].bytes, &err))
+            status = cli_fail(c, &err, DECANT_SIDE_INPUT, equals + 1);
+    }
+    if (!contents || err.status == DECANT_NOMEM) {
+        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+        status = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+    }
+    if (status)
+        close_contents(c, contents);
+    else
+        *out = contents;
+    return status;
+}
+
+/* The pattern that matches this name alone. NULL without memory. */
+static char *pattern_of(const char *name)
+{
+    char *pattern = malloc(2 * strlen(name) + 1), *to = pattern;
+
+    for (; pattern && *name; name++) {
+        if (to == pattern || strchr("*?[\\", *name)) /* "re:" would begin an expression */
+            *to++ = '\\';
+        *to++ = *name;
+    }
+    if (pattern)
+        *to = '\0';
+    return pattern;
+}
+
+/* What --drop says, behind what --exclude says. */
+static char **open_drops(const cli *c)
+{
+    char **drops = calloc(c->args.drop.count + 1, sizeof *drops);
+
+    for (size_t i = 0; drops && i < c->args.drop.count; i++)
+        if (!(drops[i] = pattern_of(c->args.drop.items[i]))) {
+            while (i-- > 0)
+                free(drops[i]);
+            free(drops);
+            return NULL;
+        }
+    return drops;
+}
+
+static void close_drops(const cli *c, char **drops)
+{
+    for (size_t i = 0; drops && i < c->args.drop.count; i++)
+        free(drops[i]);
+    free(drops);
+}
+
 /* Makes one model of all. Gives the exit status. */
 static int transform(cli *c, cli_inputs *in, const decant_model **models, const char **prefixes)
 {
     const cli_args *a = &c->args;
     decant_transform_options options = DECANT_TRANSFORM_OPTIONS_INIT;
     decant_setting *settings = NULL;
+    decant_content *contents = NULL;
+    char **drops = open_drops(c);
     decant_error err = {0};
-    int status = open_settings(c, &settings);
+    int status = CLI_DONE;
 
-    if (status)
-        return status;
+    if (!drops) {
+        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+        return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+    }
+    for (size_t i = 0; i < a->drop.count; i++) {
+        size_t index;
+
+        if (decant_model_find(in->items[0].model, a->drop.items[i], strlen(a->drop.items[i]), &index, &err)) {
+            snprintf(err.hint, sizeof err.hint, "decant ls shows all names");
+            status = cli_fail(c, &err, DECANT_SIDE_INPUT, NULL);
+            goto done;
+        }
+    }
+    if ((status = open_settings(c, &settings)) || (status = open_contents(c, in->items[0].model, &contents)))
+        goto done;
     for (size_t i = 0; i < in->count; i++) {
         models[i] = in->items[i].model;
         prefixes[i] = in->items[i].prefix;
     }
     options.include = a->include.items;
     options.include_count = a->include.count;
-    options.exclude = a->exclude.items;
-    options.exclude_count = a->exclude.count;
+    /* no command takes both */
+    options.exclude = a->drop.count ? (const char *const *)drops : a->exclude.items;
+    options.exclude_count = a->drop.count ? a->drop.count : a->exclude.count;
+    options.put = contents;
+    options.put_count = a->put.count;
     options.rename = a->rename.items;
     options.rename_count = a->rename.count;
     options.dtype = a->dtype.items;
@@ -162,7 +267,10 @@ static int transform(cli *c, cli_inputs *in, const decant_model **models, const 
     options.allow = a->allow;
     if (decant_transform(models, prefixes, in->count, &options, &in->made, &err))
         status = cli_fail(c, &err, err.status == DECANT_BAD_CALL ? DECANT_SIDE_NONE : DECANT_SIDE_INPUT, NULL);
+done:
+    close_contents(c, contents);
     close_settings(c, settings);
+    close_drops(c, drops);
     return status;
 }
 

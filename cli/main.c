@@ -11,9 +11,9 @@
 #include "out.h"
 #include "signals.h"
 
-static const cli_command *const commands[] = {&cli_convert, &cli_plan,   &cli_inspect, &cli_ls,
-                                              &cli_diff,    &cli_digest, &cli_verify,  &cli_extract,
-                                              &cli_recover, &cli_cat,    &cli_formats, NULL};
+static const cli_command *const commands[] = {&cli_convert, &cli_plan,    &cli_inspect, &cli_ls,      &cli_diff,
+                                              &cli_digest,  &cli_verify,  &cli_extract, &cli_recover, &cli_edit,
+                                              &cli_cat,     &cli_formats, NULL};
 
 /* --- help ----------------------------------------------------------------------------------------------------------- */
 

@@ -21,6 +21,12 @@ typedef struct decant_setting {
     size_t      len;  /* of data, bytes */
 } decant_setting;
 
+/** Other content for a tensor. */
+typedef struct decant_content {
+    const char   *name;  /* of the tensor, as it is in its file */
+    decant_bytes *bytes; /* [lent] as many as the tensor has; in its dtype and shape */
+} decant_content;
+
 /**
  * What is done, in this order, after a prefix is put in front of each input's names: what the flags of `decant convert`
  * say, spelled as there. NULL or all zero: nothing.
@@ -42,12 +48,14 @@ typedef struct decant_transform_options {
     size_t                set_count;
     const char *const    *unset; /* keys of values */
     size_t                unset_count;
+    const decant_content *put; /* content, which is what all else is done with */
+    size_t                put_count;
     unsigned              allow; /* DECANT_ALLOW_LIMITS: longer names; _LOSS: extras of several inputs; _OVERFLOW */
 } decant_transform_options;
 
-#define DECANT_TRANSFORM_OPTIONS_INIT                                           \
-    {                                                                           \
-        sizeof(decant_transform_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define DECANT_TRANSFORM_OPTIONS_INIT                                                 \
+    {                                                                                 \
+        sizeof(decant_transform_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /**

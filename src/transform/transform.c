@@ -27,6 +27,7 @@ typedef struct job {
     dcn_pattern *include, *exclude;
     dcn_rename *renames;
     rule *rules;
+    bool *put;           /* which contents have found their tensor */
     dcn_buf name, other; /* the name of the entry at hand, and one in the making */
     decant_model *out;
 } job;
@@ -105,7 +106,8 @@ static decant_status prepare(job *j, decant_error *err)
         (rc = open_patterns("--include", o->include, o->include_count, &j->include, err)) ||
         (rc = open_patterns("--exclude", o->exclude, o->exclude_count, &j->exclude, err)))
         return rc;
-    if (!(j->renames = dcn_alloc(o->rename_count, sizeof *j->renames)) ||
+    if (!(j->put = dcn_alloc(o->put_count, sizeof *j->put)) ||
+        !(j->renames = dcn_alloc(o->rename_count, sizeof *j->renames)) ||
         !(j->rules = dcn_alloc(o->dtype_count, sizeof *j->rules)))
         return dcn_error_nomem(err);
     for (size_t i = 0; i < o->rename_count && rc == DECANT_OK; i++)
@@ -131,6 +133,7 @@ static void dispose(job *j)
     dcn_free(&j->exclude);
     dcn_free(&j->renames);
     dcn_free(&j->rules);
+    dcn_free(&j->put);
     dcn_buf_close(&j->name);
     dcn_buf_close(&j->other);
     decant_model_close(&j->out);
@@ -301,18 +304,41 @@ static decant_status add(job *j, size_t input, const dcn_entry *e, decant_dtype 
     return DECANT_OK;
 }
 
-static decant_status add_cast(job *j, size_t input, const dcn_entry *e, decant_dtype dtype, decant_error *err)
+static decant_status add_cast(job *j, size_t input, const dcn_entry *e, decant_dtype dtype, const dcn_span *raw,
+                              decant_error *err)
 {
     dcn_span data = {0};
     decant_status rc;
 
-    if ((rc = dcn_cast(&e->data, (decant_dtype)e->dtype, dtype, j->options->allow & DECANT_ALLOW_OVERFLOW,
-                       &data.backing, err)))
+    if ((rc = dcn_cast(raw, (decant_dtype)e->dtype, dtype, j->options->allow & DECANT_ALLOW_OVERFLOW, &data.backing,
+                       err)))
         return rc;
     data.len = data.backing->len;
     rc = add(j, input, e, dtype, &data, err);
     decant_bytes_unref(&data.backing);
     return rc;
+}
+
+/* The bytes of an entry: its own, or those that are put in their place. */
+static decant_status choose_data(job *j, const dcn_entry *e, dcn_span *out, decant_error *err)
+{
+    *out = e->data;
+    for (size_t i = 0; i < j->options->put_count; i++) {
+        const decant_content *put = &j->options->put[i];
+
+        if (strlen(put->name) != e->name_len || memcmp(put->name, e->name, e->name_len) != 0)
+            continue;
+        j->put[i] = true;
+        *out = (dcn_span){put->bytes, 0, put->bytes->len};
+        if (out->len == e->data.len)
+            continue;
+        decant_error_set(err, DECANT_MISMATCH, "the new content has another length");
+        dcn_error_found(err, "%" PRIu64 " bytes", out->len);
+        dcn_error_expected(err, "%" PRIu64, e->data.len);
+        dcn_error_hint(err, "give it in the tensor's dtype and shape, without a header");
+        return DECANT_MISMATCH;
+    }
+    return DECANT_OK;
 }
 
 static decant_status check_len(const dcn_entry *e, decant_error *err)
@@ -331,20 +357,21 @@ static decant_status check_len(const dcn_entry *e, decant_error *err)
 static decant_status transform_entry(job *j, size_t input, const dcn_entry *e, decant_error *err)
 {
     decant_dtype dtype;
+    dcn_span data;
     size_t there;
     bool stays;
     decant_status rc;
 
     if ((rc = begin_name(j, input, e, err)) || (rc = filter(j, &stays, err)) || !stays ||
-        (rc = rename_entry(j, j->options->rename_count, err)) || (rc = check_name(j, e, err)) ||
-        (rc = choose_dtype(j, e, &dtype, err)))
+        (rc = choose_data(j, e, &data, err)) || (rc = rename_entry(j, j->options->rename_count, err)) ||
+        (rc = check_name(j, e, err)) || (rc = choose_dtype(j, e, &dtype, err)))
         goto done;
     if (dcn_model_find(j->out, (const char *)j->name.data, j->name.len, &there))
         rc = refuse_collision(j, there, input, e, err);
     else if (dtype == (decant_dtype)e->dtype)
-        rc = add(j, input, e, dtype, &e->data, err);
+        rc = add(j, input, e, dtype, &data, err);
     else if ((rc = check_len(e, err)) == DECANT_OK)
-        rc = add_cast(j, input, e, dtype, err);
+        rc = add_cast(j, input, e, dtype, &data, err);
 done:
     if (rc && rc != DECANT_NOMEM) {
         dcn_error_tensor(err, e->name, e->name_len);
@@ -415,6 +442,9 @@ static decant_status check_matched(job *j, decant_error *err)
 {
     const decant_transform_options *o = j->options;
 
+    for (size_t i = 0; i < o->put_count; i++)
+        if (!j->put[i])
+            return refuse_unmatched(j, "--put", o->put[i].name, o->put[i].name, SIZE_MAX, err);
     for (size_t i = 0; i < o->include_count; i++)
         if (!j->include[i].matched)
             return refuse_unmatched(j, "--include", o->include[i], j->include[i].text, SIZE_MAX, err);

@@ -11,8 +11,8 @@ import unittest
 
 import support
 
-COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "verify", "extract", "recover", "cat", "formats"]
-NOT_YET = ["edit", "devices"]
+COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "verify", "extract", "recover", "edit", "cat", "formats"]
+NOT_YET = ["devices"]
 
 
 class Help(support.Case):

@@ -42,7 +42,7 @@ static=$(pkg-config --static --libs-only-l decant)
 cc -o "$work/static" "$consumer/main.c" $(pkg-config --cflags decant) "$lib/libdecant.a" ${static/-ldecant/}
 expect "$work/static"
 
-has man/man1/decant{,-convert,-plan,-inspect,-ls,-diff,-digest,-verify,-extract,-formats,-cat}.1
+has man/man1/decant{,-convert,-plan,-inspect,-ls,-diff,-digest,-verify,-extract,-formats,-cat,-edit}.1
 has bash-completion/completions/decant zsh/site-functions/_decant fish/vendor_completions.d/decant.fish
 has doc/decant/{README.md,CHANGELOG.md,LICENSE,docs/cli.md,docs/architecture.md,docs/formats/burnpack.md}
 
