@@ -19,6 +19,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/completions/decant.bash
 install(FILES ${PROJECT_SOURCE_DIR}/completions/_decant DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${PROJECT_SOURCE_DIR}/completions/decant.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
+install(FILES ${PROJECT_SOURCE_DIR}/docs/decant-1.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/decant)
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/decant)
 install(EXPORT decant NAMESPACE decant:: FILE decantConfig.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(decantConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -6,11 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import support
 
+SCHEMA = os.path.join(support.SOURCE, "docs/decant-1.schema.json")
 COMMANDS = ["convert", "plan", "inspect", "ls", "diff", "digest", "verify", "extract", "recover", "edit", "cat", "formats"]
 NOT_YET = ["devices"]
 
@@ -83,17 +85,11 @@ class ManPages(unittest.TestCase):
         self.assertEqual(in_page, in_docs)
         self.assertEqual(in_page, self.fields_given())
 
-    def fields_given(self):
-        """Those of documents that have all there is."""
+    def documents(self):
+        """Some that have all there is."""
         data = os.path.join(support.SOURCE, "tests/data")
         ids, one = os.path.join(data, "param-ids.bpk"), os.path.join(data, "st-one.safetensors")
-        found = set()
-
-        def walk(value, name=None):
-            if isinstance(value, dict) and name != "dtypes":
-                found.update(value)
-            for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []:
-                walk(inner, key)
+        found = []
 
         with tempfile.TemporaryDirectory() as folder:
             support.write_model(os.path.join(folder, "a.safetensors"), [("w", "U8", [2], b"ab")])
@@ -110,8 +106,49 @@ class ManPages(unittest.TestCase):
                           ["plan", "--prefix", "x.", one, "-o", "y.bpk"],
                           ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["extract", one], ["verify", "--deep", "z.safetensors", "z.digest"], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
-                walk(json.loads(run.stdout))
+                found.append(json.loads(run.stdout))
         return found
+
+    def fields_given(self):
+        found = set()
+
+        def walk(value, name=None):
+            if isinstance(value, dict) and name != "dtypes":
+                found.update(value)
+            for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []:
+                walk(inner, key)
+
+        walk(self.documents())
+        return found
+
+    def test_the_schema_describes_every_field_and_no_other(self):
+        declared = set()
+
+        def walk(schema):
+            declared.update(schema.get("properties", {}))
+            for inner in schema.values():
+                for part in inner.values() if isinstance(inner, dict) else []:
+                    if isinstance(part, dict):
+                        walk(part)
+            if isinstance(schema.get("items"), dict):
+                walk(schema["items"])
+
+        with open(SCHEMA) as f:
+            walk(json.load(f))
+        self.assertEqual(declared, self.fields_given())
+
+    def test_documents_are_as_the_schema_says(self):
+        python = next((p for p in [sys.executable, "/usr/bin/python3"] if not subprocess.run(
+            [p, "-c", "import jsonschema"], capture_output=True).returncode), None)
+        if not python:
+            self.skipTest("no python3 here has jsonschema")
+        check = "import json, jsonschema, sys; s = json.load(open(sys.argv[1])); v = jsonschema.Draft202012Validator(s); " \
+            "v.check_schema(s); [v.validate(d) for d in json.load(sys.stdin)]"
+        run = lambda documents: subprocess.run([python, "-c", check, SCHEMA], input=json.dumps(documents), text=True, capture_output=True)
+        documents = self.documents()
+        self.assertEqual(run(documents).stderr, "")
+        documents[1]["files"][0]["tensors"][0]["bytes"] = 12 # a number, where a text is promised
+        self.assertIn("12 is not of type 'string'", run(documents).stderr)
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
     def test_pages_render_without_a_warning(self):

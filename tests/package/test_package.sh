@@ -44,6 +44,7 @@ expect "$work/static"
 
 has man/man1/decant{,-convert,-plan,-inspect,-ls,-diff,-digest,-verify,-extract,-formats,-cat,-edit}.1
 has bash-completion/completions/decant zsh/site-functions/_decant fish/vendor_completions.d/decant.fish
+has decant/decant-1.schema.json
 has doc/decant/{README.md,CHANGELOG.md,LICENSE,docs/cli.md,docs/architecture.md,docs/formats/burnpack.md}
 
 # What the README links to is there too, but for what only the source has.
