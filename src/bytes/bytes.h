@@ -56,6 +56,8 @@ typedef struct dcn_backing_ops {
     dcn_backing *(*under)(dcn_backing *b, uint64_t at, uint64_t *offset, uint64_t *upto);
     /* optional: of what and how these bytes are made */
     const dcn_recipe *(*recipe)(dcn_backing *b);
+    /* optional, without recipe: the bytes that it reads to give its own, so that their source is known */
+    const dcn_span *(*raw)(dcn_backing *b);
     /* with recipe: makes `count` units, from the one at index `unit` on. `dst` is apart from `raw` */
     decant_status (*make)(dcn_backing *b, uint64_t unit, size_t count, const uint8_t *raw, uint8_t *dst,
                           decant_error *err);

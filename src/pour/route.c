@@ -67,7 +67,7 @@ static decant_status use_made(dcn_routes *routes, dcn_backing *leaf, uint64_t at
                               decant_error *err)
 {
     const dcn_recipe *recipe = dcn_backing_recipe(leaf);
-    dcn_span raw = recipe ? dcn_recipe_raw(recipe, at, len) : (dcn_span){0};
+    dcn_span raw = recipe ? dcn_recipe_raw(recipe, at, len) : leaf->ops->raw ? *leaf->ops->raw(leaf) : (dcn_span){0};
     decant_status rc = DECANT_OK;
 
     routes->makes |= recipe != NULL;

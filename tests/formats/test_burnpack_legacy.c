@@ -4,11 +4,13 @@
  */
 #include "support/alloc.h"
 #include "support/burnpack.h"
+#include "support/simdisk.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/env.h"
 #include "base/endian.h"
 #include "format/burnpack/quant.h"
 
@@ -360,6 +362,30 @@ TEST(values__are_laid_out_as_they_are_today)
                      5); /* more than is read at once */
         check_relaid(kinds[k].value, kinds[k].bits, kinds[k].store, kinds[k].stored, 9001, 3, 6);
     }
+}
+
+/* Whatever is done to its bytes on the way, the file that they come from is a source: it is not written over in place. */
+TEST(values__that_move_still_come_from_their_file)
+{
+    static const char metadata[] =
+        "a1 'tensors' a1 'q' a3 'dtype' a1 'QFloat' a5 'value' 'Q4F' 'param' 'F32' 'store' a1 "
+        "'PackedU32' 00 'level' 'Tensor' 'mode' 'Symmetric' 'shape' 820303 'data_offsets' "
+        "82000c";
+    simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = dcn_cut_default};
+    dcn_target target = {.kind = DCN_TO_FILE_IN_PLACE, .path = "q.bpk"};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *opened = NULL;
+    size_t len;
+    uint8_t *file = bpk_file(metadata, 12, &len);
+
+    simdisk_put(disk, "q.bpk", file, len);
+    free(file);
+    CHECK_OK(dcn_open(&env, "q.bpk", NULL, &opened, &err), &err);
+    options.replace = 1;
+    CHECK_FAILS(dcn_save(&env, opened, &target, &options, false, NULL, &err), DECANT_SAME_FILE, &err);
+    decant_model_close(&opened);
+    simdisk_free(&disk);
 }
 
 /* Measured with the published crates: [3, 3] Q8S Native BF16 took 14 bytes and takes 11, Q4F PackedU32(0) F32 12 and 16. */

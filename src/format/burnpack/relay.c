@@ -58,6 +58,11 @@ static decant_status read_relaid(dcn_backing *b, dcn_fetch *f, size_t count, dec
     return DECANT_OK;
 }
 
+static const dcn_span *raw_of(dcn_backing *b)
+{
+    return &((relaid *)b)->from;
+}
+
 static dcn_backing *close_relaid(dcn_backing *b)
 {
     relaid *r = (relaid *)b;
@@ -67,7 +72,8 @@ static dcn_backing *close_relaid(dcn_backing *b)
     return from;
 }
 
-static const dcn_backing_ops relaid_ops = {.kind = "relaid", .begin = read_relaid, .close = close_relaid};
+static const dcn_backing_ops relaid_ops = {
+    .kind = "relaid", .begin = read_relaid, .raw = raw_of, .close = close_relaid};
 
 /* Values, and scales right behind them: both stay bytes of the file. */
 static decant_status leave_out_padding(const dcn_quant_old *old, const dcn_span *from, decant_bytes **out,
