@@ -361,6 +361,7 @@ decant_status dcn_journal_open(dcn_journal *j, dcn_dir *dir, const char *name, b
         return rc;
     rc = dcn_file_lock(j->file, err);
     *live = rc == DECANT_BUSY;
+    j->lockless = rc == DECANT_UNSUPPORTED;
     if (rc && rc != DECANT_UNSUPPORTED && !*live)
         return rc;
     if ((rc = check_name(j, &facts, err)) || (rc = dcn_file_facts(j->file, &facts, err)) ||

@@ -29,6 +29,7 @@ typedef struct dcn_journal {
     uint64_t next;            /* the cell that is written or read next */
     uint64_t chain;           /* checksum of the cell before it */
     bool made;                /* by us, and goes with us */
+    bool lockless;            /* the file system has no locks: whether a save is under way cannot be told */
     bool broken;              /* a write or sync failed: nothing more is put into it */
     dcn_buf content, payload; /* while it is read: all of it; of the last record */
 } dcn_journal;

@@ -392,6 +392,14 @@ static decant_status interrupted(const char *path, decant_error *err)
     return DECANT_INTERRUPTED;
 }
 
+/* Undoing what another process is doing would destroy it: that is for people to decide. */
+static decant_status undecided(const char *path, decant_error *err)
+{
+    decant_error_set(err, DECANT_BUSY, "another save of it was begun, and without locks here it may be under way");
+    dcn_error_hint(err, "wait until it is done; if it was killed, decant recover --undo '%s'", path);
+    return DECANT_BUSY;
+}
+
 /* One journal in the folder. */
 static decant_status clear_journal(dcn_dir *dir, const char *name, const lookup *names, bool look_only, dcn_buf *gone,
                                    size_t *undone, decant_error *err)
@@ -407,6 +415,8 @@ static decant_status clear_journal(dcn_dir *dir, const char *name, const lookup 
         rc = busy(err);
     else if (rc == DECANT_OK && l.stage == DCN_STAGE_COMMITTED)
         rc = interrupted(about->path, err);
+    else if (rc == DECANT_OK && l.journal.lockless)
+        rc = undecided(about->path, err);
     else if (rc == DECANT_OK) {
         ++*undone;
         dcn_buf_put(gone, l.journal.transaction, DCN_TRANSACTION);

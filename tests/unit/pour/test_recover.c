@@ -330,6 +330,25 @@ TEST(a_save__undoes_what_an_earlier_one_has_left_half_way_and_a_plan_only_says_s
     clear_away(&w);
 }
 
+/* Without locks a save under way looks like one that was killed: undoing it is left to people. */
+TEST(a_save__undoes_nothing_where_it_cannot_tell_whether_it_is_under_way)
+{
+    wreck w;
+    size_t undone;
+    decant_error err;
+
+    strand(&w, NULL, false);
+    w.disk->lacks = 1u << DCN_DO_LOCK;
+    for (int look_only = 0; look_only < 2; look_only++) {
+        CHECK_FAILS(clear(&w, "b.bin", look_only, &undone, &err), DECANT_BUSY, &err);
+        CHECK_HAS(err.hint, "decant recover --undo");
+    }
+    CHECK_EQ(act(&w, false, &err), DECANT_OK);
+    CHECK_OK(clear(&w, "b.bin", false, &undone, &err), &err);
+    CHECK_EQ(undone, 0);
+    clear_away(&w);
+}
+
 TEST(a_save__stops_before_one_that_is_complete_or_under_way_and_says_what_to_do)
 {
     wreck w;
