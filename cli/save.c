@@ -127,7 +127,32 @@ static void show_readers(FILE *out, const char *label, const decant_report *repo
         fputc('\n', out);
 }
 
-static void show_plan(const cli *c, const cli_saving *s, const decant_report *report)
+/* What the other layouts would cost, and save. */
+static void show_prices(const cli *c, const cli_saving *s, const decant_save_options *options)
+{
+    static const char *const names[] = {"canonical", "aligned", "congruent"};
+    const char *label = "instead";
+
+    for (int layout = DECANT_LAYOUT_CANONICAL; layout <= DECANT_LAYOUT_CONGRUENT; layout++) {
+        decant_save_options other = *options;
+        decant_report *report = NULL;
+        char line[128], size[CLI_NUMBER], room[CLI_NUMBER];
+        decant_error err;
+
+        other.layout = (decant_layout)layout;
+        other.align = 0;
+        if (layout == (int)options->layout || s->run(c, s->ctx, &other, true, &report, &err))
+            continue; /* what speaks against it is said when it is asked for */
+        snprintf(line, sizeof line, "%s: %s bytes, %s of room", names[layout],
+                 cli_thousands(size, decant_report_size(report)), cli_size(room, decant_report_room(report)));
+        put_row(label, line);
+        label = "";
+        decant_report_close(&report);
+    }
+}
+
+static void show_plan(const cli *c, const cli_saving *s, const decant_save_options *options,
+                      const decant_report *report)
 {
     const char *text;
     char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
@@ -149,6 +174,8 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_report *re
     snprintf(line, sizeof line, decant_report_free(report) ? "%s needed, %s free" : "%s needed",
              cli_size(number, decant_report_room(report)), cli_size(other, decant_report_free(report)));
     put_row("room", line);
+    if (c->args.verbose && c->command->bit & (CLI_CONVERT | CLI_PLAN)) /* the others have one layout */
+        show_prices(c, s, options);
     snprintf(line, sizeof line, "%.0f MiB", (double)decant_report_memory(report) / (1 << 20));
     put_row("memory", line);
     if (decant_report_undone(report)) {
@@ -343,7 +370,7 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
             cli_json_bytes(&c->json, "peak_memory", peak_memory());
         }
     } else if (report && plan_only) {
-        show_plan(c, s, report);
+        show_plan(c, s, &options, report);
     } else if (report && !c->args.quiet) {
         show_saved(c, s, report, seconds);
     }

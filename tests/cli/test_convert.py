@@ -22,6 +22,15 @@ def header_of(data):
 
 
 class Convert(support.Case):
+    def test_a_plan_tells_what_the_other_layouts_would_take(self):
+        self.model()
+        out = self.works("plan", "-v", "m.safetensors", "-o", "out.bpk").out
+        self.assertRegex(out, r"\ninstead   aligned: [0-9,]+ bytes, .* of room\n          congruent: [0-9,]+ bytes, .* of room\n")
+        out = self.works("plan", "-v", "m.safetensors", "-o", "out.bpk", "--layout", "congruent").out
+        self.assertRegex(out, r"\ninstead   canonical: [0-9,]+ bytes, .* of room\n          aligned: ")
+        for words in [["plan"], ["convert", "-n"]]:
+            self.assertNotIn("instead", self.works(*words, "m.safetensors", "-o", "out.bpk").out)
+
     def test_there_and_back_nothing_is_lost(self):
         tensors = [("t%d" % i, dtype, [2, 3], None) for i, dtype in enumerate(
             ["F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8"])]
