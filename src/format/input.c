@@ -23,15 +23,19 @@ typedef struct file_input {
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* Whether it names a file of a folder, and nothing else, on every system. */
-static bool is_bare(const char *name, size_t len)
+bool dcn_input_name_is_plain(const char *name, size_t len)
 {
-    if (len == 0 || len > NAME_MOST || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return false;
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)name[i] < ' ' || name[i] == 0x7f || name[i] == '/' || name[i] == '\\')
             return false;
-    return name[1] != ':'; /* a drive */
+    return len < 2 || name[1] != ':'; /* a drive */
+}
+
+/* Whether it names a file of a folder, and nothing else, on every system. */
+static bool is_bare(const char *name, size_t len)
+{
+    return len > 0 && len <= NAME_MOST && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           dcn_input_name_is_plain(name, len);
 }
 
 const char *dcn_input_base(const dcn_input *in)

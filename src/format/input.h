@@ -23,6 +23,9 @@ struct dcn_input {
 /* The last component of its name; "" if it has none. */
 const char *dcn_input_base(const dcn_input *in);
 
+/* Whether no character of it keeps a name of a file from being a bare one, on every system. */
+bool dcn_input_name_is_plain(const char *name, size_t len);
+
 /*
  * Opens a file beside `in`. Links: the name is looked up as it is, then followed, if what it leads to lies in the folder of
  * `in` or, where `in` is a link itself, in the folder where that ends; so the cache of the Hugging Face Hub, whose files are

@@ -72,10 +72,20 @@ static decant_status hold(file_output *f, const dcn_plan *plan, decant_error *er
     return f->held ? DECANT_OK : dcn_error_nomem(err);
 }
 
-/* Bytes of the name that are left in that of its part. */
-static size_t kept_of(const char *name, const char *end)
+/*
+ * What is left of the name in that of its part. It loses its beginning, since the files of a set, whose parts have one id,
+ * differ at the end.
+ */
+static const char *kept_of(const char *name, const char *end)
 {
-    return dcn_utf8_cut(name, strlen(name), NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - strlen(end));
+    size_t len = strlen(name), most = NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - strlen(end);
+
+    if (len <= most)
+        return name;
+    name += len - most;
+    while (((uint8_t)*name & 0xC0) == 0x80)
+        name++;
+    return name;
 }
 
 decant_status dcn_part_name(const char *name, const uint8_t *id, bool has_journal, char **out, decant_error *err)
@@ -84,7 +94,7 @@ decant_status dcn_part_name(const char *name, const uint8_t *id, bool has_journa
     dcn_buf text = {0};
     decant_status rc;
 
-    dcn_buf_put(&text, name, kept_of(name, end));
+    dcn_buf_text(&text, kept_of(name, end));
     dcn_buf_text(&text, PART_MIDDLE);
     for (size_t i = 0; i < HEX / 2; i++)
         dcn_buf_format(&text, "%02x", id[i]);
@@ -100,10 +110,11 @@ bool dcn_part_is_of(const char *entry, const char *name, bool has_journal, uint8
 {
     static const char digits[] = "0123456789abcdef";
     const char *end = has_journal ? JPART_END : PART_END;
-    size_t kept = kept_of(name, end), middle = sizeof PART_MIDDLE - 1;
+    const char *left = kept_of(name, end);
+    size_t kept = strlen(left), middle = sizeof PART_MIDDLE - 1;
     const char *hex = entry + kept + middle;
 
-    if (strlen(entry) != kept + middle + HEX + strlen(end) || memcmp(entry, name, kept) != 0 ||
+    if (strlen(entry) != kept + middle + HEX + strlen(end) || memcmp(entry, left, kept) != 0 ||
         memcmp(entry + kept, PART_MIDDLE, middle) != 0 || strspn(hex, digits) < HEX || strcmp(hex + HEX, end) != 0)
         return false;
     for (size_t i = 0; id && i < HEX / 2; i++)

@@ -99,8 +99,8 @@ decant_status dcn_output_file(dcn_dir *dir, const char *name, const char *path, 
                               decant_error *err);
 
 /*
- * What the file NAME is called until it has its name: "<name>.decant-<id>.part", or .jpart under a journal, the name cut
- * where that is too long.
+ * What the file NAME is called until it has its name: "<name>.decant-<id>.part", or .jpart under a journal, the name without
+ * its beginning where that is too long.
  *
  * @param id  8 bytes; under a journal the first of its transaction
  */

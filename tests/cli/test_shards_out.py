@@ -95,6 +95,22 @@ class ShardsOut(support.Case):
         self.split("--to", "safetensors", out="o")
         self.assertEqual(self.names()[1:], ["o-0000%d-of-00003.safetensors" % (i + 1) for i in range(3)] + ["o.safetensors.index.json"])
 
+    def test_a_name_that_no_index_can_hold_is_refused(self):
+        self.model(tensors=TENSORS)
+        for out in ["a\nb", "a\\b", "c:b", os.fsdecode(b"\xffb")]:
+            for command in ["plan", "convert"]:
+                self.refused(4, command, "m.safetensors", "-o", "./" + out + ".safetensors", "--max-shard-size", "1500",
+                             says="choose another name")
+            self.works("convert", "m.safetensors", "-o", "./" + out + ".safetensors", "--max-shard-size", "1GB")
+
+    def test_the_longest_name_that_a_set_can_have_is_written(self):
+        name = "n" * (255 - len("-00001-of-00003.safetensors"))
+        self.split(out=name + ".safetensors")
+        self.assertEqual(len(self.names()), 5)
+        self.works("diff", "m.safetensors", name + ".safetensors.index.json")
+        self.refused(4, "convert", "m.safetensors", "-o", "n" + name + ".safetensors", "--max-shard-size", "1500",
+                     says="too long")
+
 
 if __name__ == "__main__":
     support.main()

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "codec/json.h"
+#include "format/input.h"
 #include "format/loss.h"
 #include "format/place.h"
 #include "format/safetensors/keep.h"
@@ -208,10 +209,24 @@ done:
     return rc;
 }
 
+/* What stands in an index is UTF-8, and is opened only if it is the bare name of a file. */
+static decant_status check_set_name(const char *name, decant_error *err)
+{
+    if (dcn_utf8_valid(name, strlen(name)) && dcn_input_name_is_plain(name, strlen(name)))
+        return DECANT_OK;
+    decant_error_set(err, DECANT_UNSUPPORTED, "an index cannot name files that are called so");
+    dcn_error_expected(err, "UTF-8 without control characters, backslashes and a drive");
+    dcn_error_hint(err, "choose another name, or leave --max-shard-size out");
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_UNSUPPORTED;
+}
+
 static decant_status emit_set(emitting *e, const dcn_st_hands *hands)
 {
-    decant_status rc;
+    decant_status rc = check_set_name(e->how->name, e->err);
 
+    if (rc)
+        return rc;
     for (size_t k = 0, from = 0; k < hands->count; from = hands->ends[k++])
         if ((rc = emit_file(e, hands->tensors + from, hands->ends[k] - from, k == 0)) ||
             (rc = dcn_st_shard_name(e->how->name, k + 1, hands->count, &e->out->items[k].name, e->err)))
