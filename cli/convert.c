@@ -3,6 +3,7 @@
 #include "out.h"
 #include "save.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -74,8 +75,26 @@ static int check_place(cli *c)
     return rc ? cli_fail(c, &err, DECANT_SIDE_OUTPUT, c->args.output) : CLI_DONE;
 }
 
+enum { LEAST_ALIGN = 256, MOST_ALIGN = 1 << 30 }; /* what the library takes */
+
+static int check_align(cli *c)
+{
+    uint64_t align = c->args.align;
+
+    if (align && c->args.layout == DECANT_LAYOUT_CONGRUENT)
+        return cli_misuse(c, "leave one of them out", "--align is for the aligned layout, not for the congruent one");
+    if (align && (align < LEAST_ALIGN || align > MOST_ALIGN || align & (align - 1)))
+        return cli_misuse(c, "give a power of two from 256 to 1GiB", "--align: %" PRIu64 " bytes are no alignment",
+                          align);
+    return CLI_DONE;
+}
+
 static int check_words(cli *c)
 {
+    int status = check_align(c);
+
+    if (status)
+        return status;
     if (c->args.file_count > 1 && !c->args.output)
         return cli_misuse(c, "name the output with -o OUT", "%zu inputs given, and no output", c->args.file_count);
     if (!c->args.output)

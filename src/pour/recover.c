@@ -56,6 +56,17 @@ static bool is_same_boot(const dcn_self *a, const dcn_self *b)
     return memcmp(a->boot, unknown, sizeof unknown) != 0 && memcmp(a->boot, b->boot, sizeof a->boot) == 0;
 }
 
+/* What is wrong with a journal is told of the journal: its hint may be to move it away. */
+static decant_status blame_journal(const dcn_dir *dir, const char *name, decant_status rc, decant_error *err)
+{
+    char *path = rc == DECANT_OK || rc == DECANT_NOMEM ? NULL : dcn_io_join(dir->path, name);
+
+    if (path)
+        dcn_error_repath(err, path);
+    dcn_free(&path);
+    return rc;
+}
+
 decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name, bool to_act, decant_error *err)
 {
     dcn_self self;
@@ -64,14 +75,16 @@ decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name,
 
     *l = (dcn_leftover){.dir = dir};
     if ((rc = dcn_journal_open(&l->journal, dir, name, to_act, &live, err)) || (rc = dcn_io_who(dir->io, &self, err)))
-        return rc;
+        return blame_journal(dir, name, rc, err);
     l->same_boot = is_same_boot(&self, &l->journal.by);
     rc = read_records(l, err);
     if (live) { /* what cannot be read yet may be on its way */
         l->stage = DCN_STAGE_LIVE;
         return rc == DECANT_NOMEM ? rc : DECANT_OK;
     }
-    return rc || !to_act ? rc : dcn_dir_sync(dir, err); /* keeps (2) */
+    if (rc)
+        return blame_journal(dir, name, rc, err);
+    return to_act ? dcn_dir_sync(dir, err) : DECANT_OK; /* keeps (2) */
 }
 
 void dcn_leftover_close(dcn_leftover *l)
@@ -406,7 +419,7 @@ static decant_status clear_journal(dcn_dir *dir, const char *name, const lookup 
 {
     dcn_leftover l;
     const dcn_landing *about;
-    decant_status found = DECANT_OK, rc = dcn_leftover_open(&l, dir, name, false, err);
+    decant_status found = DECANT_OK, opened = dcn_leftover_open(&l, dir, name, false, err), rc = opened;
 
     about = rc == DECANT_NOMEM ? NULL : concerned(names, &l, name, &found, err);
     if (rc == DECANT_NOT_FOUND || (rc != DECANT_NOMEM && !about))
@@ -424,9 +437,8 @@ static decant_status clear_journal(dcn_dir *dir, const char *name, const lookup 
         if (!look_only && (rc = dcn_leftover_open(&l, dir, name, true, err)) == DECANT_OK)
             rc = dcn_leftover_undo(&l, err);
     }
-    if (rc && rc != DECANT_NOMEM && about) {
+    if (rc && rc != DECANT_NOMEM && about && !opened)
         dcn_error_repath(err, about->path);
-    }
     dcn_leftover_close(&l);
     return rc;
 }

@@ -22,6 +22,11 @@ def header_of(data):
 
 
 class Convert(support.Case):
+    def test_what_is_no_alignment_is_wrong_usage(self):
+        self.model("m.safetensors")
+        for words in [["3"], ["128"], ["2GiB"], ["4096", "--layout", "congruent"]]:
+            self.refused(2, "convert", "m.safetensors", "-o", "out.bpk", "--align", *words, says="--align")
+
     def test_a_plan_tells_what_the_other_layouts_would_take(self):
         self.model()
         out = self.works("plan", "-v", "m.safetensors", "-o", "out.bpk").out

@@ -41,6 +41,14 @@ class Recover(support.Case):
         os.chmod(self.path("m.decant-journal"), 0o666)
         self.refused(4, "recover", "--undo", says="not to be believed")
 
+    def test_what_is_wrong_with_a_journal_names_the_journal(self):
+        name = "o.safetensors.index.json.decant-journal"
+        self.model()
+        support.write(self.path(name), b"garbage")
+        self.refused(4, "recover", says=name + ": this is no journal")
+        self.refused(4, "convert", "m.safetensors", "-o", "o.safetensors", "--max-shard-size", "4",
+                     says=name + ": this is no journal")
+
 
 if __name__ == "__main__":
     support.main()
