@@ -285,6 +285,7 @@ int cli_inputs_open(cli *c, size_t count, cli_inputs *out)
     if (!in.items || !models || !prefixes) {
         (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
         status = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+        goto done;
     }
     for (size_t i = 0; i < count && status == CLI_DONE; i++) {
         in.items[i].path = c->args.files[i];
@@ -295,6 +296,7 @@ int cli_inputs_open(cli *c, size_t count, cli_inputs *out)
         drop_parts(&in);
     if (status == CLI_DONE && (in.count > 1 || asks_for_changes(&c->args)))
         status = transform(c, &in, models, prefixes);
+done:
     free(prefixes);
     free(models);
     if (status)

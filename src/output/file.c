@@ -454,7 +454,7 @@ static decant_status link_in(file_output *f, decant_error *err)
         return rc;
     f->made = false;
     /* a journal has promised the file: until it has the new name for good the old one stays */
-    if (f->out.transaction && (rc = dcn_dir_sync(f->out.dir, err)))
+    if (f->out.transaction && dcn_dir_sync(f->out.dir, err))
         return dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but power loss may undo it");
     rc = dcn_dir_remove(f->out.dir, f->out.part, err);
     return rc ? dcn_error_recast(err, DECANT_NOT_DURABLE, "saved, but the scratch name is left") : DECANT_OK;

@@ -757,7 +757,7 @@ static decant_status publish(const dcn_job *job, decant_error *err)
     if (rc)
         return rc;
     if (job->removal_count &&
-        (rc = dcn_removals_carry_out(job->outputs[0]->dir, job->removals, job->removal_count, true, err)))
+        dcn_removals_carry_out(job->outputs[0]->dir, job->removals, job->removal_count, true, err))
         return dcn_error_recast(err, DECANT_NOT_REMOVED, "saved, but what it supersedes is not all removed");
     return job->journal ? dcn_journal_end(job->journal, err) : DECANT_OK;
 }

@@ -65,7 +65,8 @@ static decant_status make_by_tiles(cast *c, const dcn_fetch *f, decant_error *er
 {
     enum { TILE = 16 << 10 };
     uint8_t raw[TILE];
-    size_t most = (TILE / c->recipe.from - 1) * c->recipe.to; /* one less: a range may begin and end inside of a unit */
+    size_t most =
+        ((size_t)TILE / c->recipe.from - 1) * c->recipe.to; /* one less: a range may begin and end inside of a unit */
 
     for (size_t done = 0, len; done < f->len; done += len) {
         uint64_t at = f->at + done;

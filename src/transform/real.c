@@ -114,9 +114,12 @@ static uint64_t cast_finite(uint64_t magnitude, layout from, layout to)
 
 static double value_of(uint64_t x, layout from)
 {
-    uint64_t sign = x >> (8 * from.bytes - 1) << 63, magnitude = x & magnitude_of(from);
+    uint64_t sign, magnitude;
     double value;
 
+    assert(from.bytes);
+    magnitude = x & magnitude_of(from);
+    sign = x >> (8 * from.bytes - 1) << 63;
     magnitude = sign | (from.bytes == 8 ? magnitude : cast_finite(magnitude, from, F64));
     memcpy(&value, &magnitude, sizeof value);
     return value;
@@ -126,6 +129,7 @@ static void note_overflow(uint64_t x, layout from, uint64_t index, dcn_overflow 
 {
     double value = value_of(x, from), magnitude = value < 0 ? -value : value;
 
+    assert(over); /* whoever passes none casts to a type that has room for all */
     if (over->count++ == 0) {
         over->first = index;
         over->first_value = value;
@@ -169,6 +173,8 @@ static DCN_INLINE uint64_t most_usual(layout from, layout to)
 
     return top > (int)top_of(from) ? infinity_of(from) - 1 : ((uint64_t)top << from.fraction) - rounds_up - 1;
 }
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types and names. */
 
 /* A block as if all were usual, in words as wide as the wider of the two. @return whether one is not */
 #define DEFINE_BLOCK(word)                                                                                         \
@@ -220,6 +226,8 @@ DEFINE_CAST(F16, BF16, uint32_t)
 DEFINE_CAST(BF16, F64, uint64_t)
 DEFINE_CAST(BF16, F32, uint32_t)
 DEFINE_CAST(BF16, F16, uint32_t)
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 

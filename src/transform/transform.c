@@ -1,5 +1,6 @@
 #include "transform/transform.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -476,6 +477,7 @@ static decant_status take_extra(job *j, decant_error *err)
             j->out->extra = dcn_extra_ref(extra);
             from = j->models[m];
         } else if (extra->ops->what && !(j->options->allow & DECANT_ALLOW_LOSS)) {
+            assert(from);
             decant_error_set(err, DECANT_LOSS, "its %s cannot be merged with that of %s", extra->ops->what,
                              from->path ? from->path : "another input");
             dcn_error_hint(err, "--allow loss drops it");

@@ -2,6 +2,10 @@
 # What a packager asks of the build: the release is hardened; the same source gives the same bytes wherever it lies; and a
 # static program, which needs nothing of the system that it runs on, works.
 set -euo pipefail
+grep -q '^CMAKE_BUILD_TYPE:.*=Release$' "$DECANT_BUILD/CMakeCache.txt" || {
+    echo "only a release is hardened"
+    exit 77
+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -6,6 +6,7 @@
  * Or there is none, and the names of the files say how many there are: model-00001-of-00004.safetensors. Each is a whole
  * file, indexed as one; none is read but through the door of its input.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -274,6 +275,7 @@ static decant_status keep_values(set *s)
     for (size_t i = 0; i < s->values->value_count; i++) {
         const dcn_value *value = &s->values->values[i];
 
+        assert(s->values->values);
         if (s->differ[i]) {
             first = first ? first : value;
             differing++;
@@ -283,7 +285,7 @@ static decant_status keep_values(set *s)
     }
     if (s->model->value_count)
         dcn_extra_unref(&s->model->extra); /* it says that metadata is there and empty */
-    if (!differing)
+    if (!first)
         return DECANT_OK;
     dcn_text_escape(key, sizeof key, first->key, first->key_len);
     return dcn_model_note(s->model, "odd", s->err,
