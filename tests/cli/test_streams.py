@@ -32,6 +32,14 @@ class Streams(support.Case):
         self.assertEqual((result.code, result.raw_out), (4, b""))
         self.assertIn("; save it to a path", result.err)
 
+    def test_standard_output_that_is_an_input_is_refused(self):
+        before = self.read("m.safetensors")
+        for word in ["m.safetensors", "-"]:
+            with open(self.path("m.safetensors"), "ab") as out, open(self.path("m.safetensors"), "rb") as stdin:
+                result = self.decant("convert", word, "-o", "-", "--to", "safetensors", stdin=stdin, stdout=out)
+            self.assertEqual((result.code, self.read("m.safetensors")), (4, before))
+            self.assertRegex(result.err, r"\Adecant: standard output: [^\n]*one of the inputs; [^\n]*\n\Z")
+
     def test_standard_output_that_is_full_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             result = self.decant("convert", "m.safetensors", "-o", "-", "--to", "burnpack", stdout=full)
