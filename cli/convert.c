@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- where it goes -------------------------------------------------------------------------------------------------- */
@@ -91,27 +90,6 @@ static int check_align(cli *c)
     return CLI_DONE;
 }
 
-/* Bytes that are put behind those of an input damage it. What ">" has emptied is told for what it is. */
-static int check_stream(cli *c)
-{
-    decant_error err = {0};
-    struct stat out, in;
-
-    if (fstat(STDOUT_FILENO, &out) || !S_ISREG(out.st_mode))
-        return CLI_DONE;
-    for (size_t i = 0; i < c->args.file_count; i++) {
-        const char *file = c->args.files[i];
-
-        if ((strcmp(file, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(file, &in)) || in.st_dev != out.st_dev ||
-            in.st_ino != out.st_ino)
-            continue;
-        (void)decant_error_set(&err, DECANT_SAME_FILE, "it is sent into one of the inputs");
-        snprintf(err.hint, sizeof err.hint, "send it elsewhere, or name the file with -o OUT --force");
-        return cli_fail(c, &err, DECANT_SIDE_OUTPUT, "standard output");
-    }
-    return CLI_DONE;
-}
-
 static int check_words(cli *c)
 {
     bool writes = !c->args.dry_run && c->command != &cli_plan;
@@ -133,7 +111,7 @@ static int check_words(cli *c)
         return cli_misuse(c, "say it with --to FORMAT", "standard output does not say which format is wanted");
     if (writes && !c->args.force && isatty(STDOUT_FILENO))
         return cli_misuse(c, "send it to a file or a program, or --force", "standard output is a terminal");
-    return writes ? check_stream(c) : CLI_DONE;
+    return CLI_DONE;
 }
 
 /* --- doing it ------------------------------------------------------------------------------------------------------- */
@@ -181,8 +159,11 @@ static int run(cli *c)
             cli_json_odd(&c->json, NULL, in.items[i].model);
         cli_json_close(&c->json, ']');
     }
+    for (size_t i = 0; i < in.count && status == CLI_DONE && is_stream(c) && !plan_only; i++)
+        status = cli_check_stdout(c, in.items[i].model);
     saving.ctx = &in;
-    status = cli_save(c, &saving, format, plan_only);
+    if (status == CLI_DONE)
+        status = cli_save(c, &saving, format, plan_only);
     cli_inputs_close(&in);
     return status;
 }

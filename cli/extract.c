@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "inputs.h"
 #include "out.h"
 #include "progress.h"
 #include "signals.h"
@@ -299,6 +300,7 @@ static int run(cli *c)
     int status;
 
     if ((status = choose_place(&e)) == CLI_DONE && (status = cli_open(c, c->args.files[0], &e.model)) == CLI_DONE &&
+        (!e.to_stdout || c->args.dry_run || (status = cli_check_stdout(c, e.model)) == CLI_DONE) &&
         (status = choose(&e)) == CLI_DONE && (status = name_files(&e)) == CLI_DONE)
         status = extract_all(&e);
     for (size_t i = 0; i < e.count; i++)

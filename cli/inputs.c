@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "out.h"
 
@@ -309,6 +310,18 @@ done:
 const decant_model *cli_inputs_model(const cli_inputs *in)
 {
     return in->made ? in->made : in->items[0].model;
+}
+
+int cli_check_stdout(cli *c, const decant_model *model)
+{
+    decant_error err = {0};
+    struct stat out;
+
+    if (fstat(STDOUT_FILENO, &out) || !S_ISREG(out.st_mode) || !is_in(model, &out))
+        return CLI_DONE;
+    (void)decant_error_set(&err, DECANT_SAME_FILE, "it is sent into one of the inputs");
+    snprintf(err.hint, sizeof err.hint, "send it elsewhere, or name the file with -o OUT --force");
+    return cli_fail(c, &err, DECANT_SIDE_OUTPUT, "standard output");
 }
 
 void cli_inputs_close(cli_inputs *in)

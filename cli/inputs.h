@@ -32,6 +32,12 @@ void cli_inputs_show_changes(FILE *out, const char *indent, const cli *c, const 
 /* The same as fields: "omitted" and "changes". */
 void cli_inputs_json(cli *c, const cli_inputs *in);
 
+/*
+ * Whether standard output leads into a file of the model: bytes that are put behind those of an input damage it. (What ">"
+ * has emptied is told for what it is when it is opened.) Gives the exit status.
+ */
+int cli_check_stdout(cli *c, const decant_model *model);
+
 void cli_inputs_close(cli_inputs *in);
 
 #endif

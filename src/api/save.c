@@ -481,7 +481,8 @@ done:
         dcn_relics_look(&s.relics, s.dir);
         dcn_report_relics(made, &s.relics);
         dcn_report_outcome(made, s.outputs, &s.routes, s.options.verify ? s.digest : NULL);
-        dcn_report_overflows(made, &s.plans);
+        if (s.routes.makes)
+            dcn_report_overflows(made, &s.plans);
     }
     if (made && (rc == DECANT_OK || rc == DECANT_NOT_DURABLE || rc == DECANT_NOT_REMOVED)) {
         *report = made;

@@ -364,6 +364,14 @@ static decant_status pass(pouring *p, uint64_t len, decant_error *err)
     return progress(p, len, err);
 }
 
+static bool any_clones(const pouring *p)
+{
+    for (size_t i = 0; p->job->routes && i < p->job->routes->count; i++)
+        if (p->job->routes->items[i].clones)
+            return true;
+    return false;
+}
+
 /* The route of a step whose blocks are shared, and those blocks; NULL: none are. */
 static dcn_route *find_clone(pouring *p, const dcn_step *step, uint64_t *at, uint64_t *len)
 {
@@ -569,6 +577,8 @@ static decant_status place(pouring *p, decant_error *err)
     dcn_step step;
     uint64_t at, len;
 
+    if (!any_clones(p))
+        return DECANT_OK;
     while (dcn_steps_next(&steps, &step)) {
         dcn_route *route = find_clone(p, &step, &at, &len);
         decant_status rc;
@@ -589,10 +599,11 @@ static decant_status reserve(pouring *p, decant_error *err)
 {
     dcn_steps steps = dcn_steps_of(p->plan);
     uint64_t from = 0, at, len;
+    bool clones = any_clones(p);
     dcn_step step;
     decant_status rc;
 
-    while (dcn_steps_next(&steps, &step)) {
+    while (clones && dcn_steps_next(&steps, &step)) {
         if (!find_clone(p, &step, &at, &len))
             continue;
         if (at - from >= p->job->cut.slot && (rc = dcn_output_reserve(p->out, from, at - from, err)))

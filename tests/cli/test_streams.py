@@ -46,6 +46,18 @@ class Streams(support.Case):
         self.assertEqual(result.code, 4)
         self.assertRegex(result.err, r"\Adecant: standard output: could not be written: [^\n]*; [^\n]*\n\Z")
 
+    def test_nothing_is_put_behind_a_part_of_an_input(self):
+        self.works("convert", "m.safetensors", "-o", "set.safetensors", "--max-shard-size", "20")
+        part = next(name for name in self.names() if name.startswith("set-00002"))
+        before = self.read(part)
+        for words in [["convert", "set.safetensors.index.json", "-o", "-", "--to", "burnpack"],
+                      ["extract", "set.safetensors.index.json", "bias", "-o", "-"]]:
+            with open(self.path(part), "ab") as out:
+                result = self.decant(*words, stdout=out)
+            self.assertEqual(result.code, 4, result)
+            self.assertIn("sent into one of the inputs", result.err)
+            self.assertEqual(self.read(part), before)
+
     def test_a_closed_pipe_ends_it_without_a_word(self):
         support.write_sparse(self.path("large.safetensors"), 8 << 20)
         process = self.start("convert", "large.safetensors", "-o", "-", "--to", "burnpack")
