@@ -127,27 +127,12 @@ static decant_status save(const cli *c, void *ctx, const decant_save_options *op
     return (plan_only ? decant_plan : decant_save)(model, is_stream(c) ? NULL : c->args.output, options, report, err);
 }
 
-static void show(const cli *c, void *ctx)
-{
-    cli_inputs_show(c, ctx);
-}
-
-static void show_changes(FILE *out, const char *indent, const cli *c, void *ctx)
-{
-    cli_inputs_show_changes(out, indent, c, ctx);
-}
-
-static void put_json(cli *c, void *ctx)
-{
-    cli_inputs_json(c, ctx);
-}
-
 static int run(cli *c)
 {
     bool plan_only = c->args.dry_run || c->command == &cli_plan;
     const char *format = NULL;
     cli_inputs in = {0};
-    cli_saving saving = {.run = save, .show = show, .show_changes = show_changes, .json = put_json};
+    cli_saving saving = {.run = save, .in = &in, .ctx = &in};
     int status;
 
     if ((status = check_words(c)) || (status = check_place(c)) || (status = choose_format(c, &format)) ||
@@ -161,7 +146,6 @@ static int run(cli *c)
     }
     for (size_t i = 0; i < in.count && status == CLI_DONE && is_stream(c) && !plan_only; i++)
         status = cli_check_stdout(c, in.items[i].model);
-    saving.ctx = &in;
     if (status == CLI_DONE)
         status = cli_save(c, &saving, format, plan_only);
     cli_inputs_close(&in);

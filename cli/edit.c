@@ -13,21 +13,6 @@ static decant_status save(const cli *c, void *ctx, const decant_save_options *op
     return (plan_only ? decant_plan : decant_save)(cli_inputs_model(ctx), c->args.output, &own, report, err);
 }
 
-static void show(const cli *c, void *ctx)
-{
-    cli_inputs_show(c, ctx);
-}
-
-static void show_changes(FILE *out, const char *indent, const cli *c, void *ctx)
-{
-    cli_inputs_show_changes(out, indent, c, ctx);
-}
-
-static void put_json(cli *c, void *ctx)
-{
-    cli_inputs_json(c, ctx);
-}
-
 /* A set would become a file of another kind in its place. */
 static int check_single(cli *c, const decant_model *model)
 {
@@ -44,7 +29,7 @@ static int run(cli *c)
 {
     const cli_args *a = &c->args;
     cli_inputs in = {0};
-    cli_saving saving = {.run = save, .show = show, .show_changes = show_changes, .json = put_json, .ctx = &in};
+    cli_saving saving = {.run = save, .in = &in, .ctx = &in};
     int status;
 
     if (!(a->rename.count || a->set.count || a->unset.count || a->put.count || a->drop.count))

@@ -157,13 +157,16 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_save_optio
     const char *text;
     char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
 
-    s->show(c, s->ctx);
+    if (s->in)
+        cli_inputs_show(c, s->in);
+    else
+        s->show(c, s->ctx);
     fputs("to        ", stdout);
     put_output(stdout, c, report);
     printf("   %s, %s bytes\n", decant_report_format(report), cli_thousands(number, decant_report_size(report)));
     show_outputs(stdout, "          ", report);
-    if (s->show_changes)
-        s->show_changes(stdout, "", c, s->ctx);
+    if (s->in)
+        cli_inputs_show_changes(stdout, "", c, s->in);
 
     show_routes(report);
     if (strcmp(decant_report_layout(report), "canonical") != 0 && strcmp(decant_report_layout(report), "raw") != 0) {
@@ -225,8 +228,8 @@ static void show_saved(const cli *c, const cli_saving *s, const decant_report *r
         fprintf(stderr, "  overflow %s\n", text);
     if (!c->args.verbose)
         return;
-    if (s->show_changes)
-        s->show_changes(stderr, "  ", c, s->ctx);
+    if (s->in)
+        cli_inputs_show_changes(stderr, "  ", c, s->in);
     show_outputs(stderr, "  wrote    ", report);
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
         uint64_t shared = decant_report_shared(report, i);
@@ -362,8 +365,8 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     c->saved = rc == DECANT_OK && !plan_only && strcmp(c->args.output, "-") != 0;
 
     if (report && c->args.json) {
-        if (s->json)
-            s->json(c, s->ctx);
+        if (s->in)
+            cli_inputs_json(c, s->in);
         put_json_report(&c->json, c->args.output, report);
         if (!plan_only) {
             cli_json_real(&c->json, "seconds", seconds);

@@ -2,18 +2,16 @@
 #ifndef CLI_SAVE_H
 #define CLI_SAVE_H
 
-#include "cli.h"
+#include "inputs.h"
 
 /* What is written, and how it is told of. */
 typedef struct cli_saving {
     /* plans or saves to c->args.output */
     decant_status (*run)(const cli *c, void *ctx, const decant_save_options *options, bool plan_only,
                          decant_report **report, decant_error *err);
-    void (*show)(const cli *c, void *ctx); /* "from", a row each */
-    /* what is changed on the way, a row each behind `indent`; NULL: nothing ever is */
-    void (*show_changes)(FILE *out, const char *indent, const cli *c, void *ctx);
-    void (*json)(cli *c, void *ctx); /* fields of the command's own; NULL: none */
-    size_t parts;                    /* files that are joined; 0: it is tensors that are counted */
+    const cli_inputs *in; /* the models, with what is changed on the way; NULL: it is files that are joined */
+    size_t parts;         /* how many files */
+    void (*show)(const cli *c, void *ctx); /* them: "from", a row each */
     void *ctx;
 } cli_saving;
 
