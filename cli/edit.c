@@ -28,6 +28,7 @@ static int check_single(cli *c, const decant_model *model)
 static int run(cli *c)
 {
     const cli_args *a = &c->args;
+    bool replaces = !a->output; /* then the format stays; else the extension of OUT picks it */
     cli_inputs in = {0};
     cli_saving saving = {.run = save, .in = &in, .ctx = &in};
     int status;
@@ -40,14 +41,14 @@ static int run(cli *c)
         return cli_misuse(c, "name a file with -o OUT", "a file is edited into a file");
     if (strcmp(a->files[0], "-") == 0)
         return cli_misuse(c, "name the file", "standard input is no file that can be replaced");
-    if (!a->output) {
+    if (replaces) {
         c->args.output = a->files[0];
         c->args.force = true;
     }
     if ((status = cli_inputs_open(c, 1, &in)))
         return status;
     if ((status = check_single(c, in.items[0].model)) == CLI_DONE)
-        status = cli_save(c, &saving, decant_model_format(in.items[0].model), a->dry_run);
+        status = cli_save(c, &saving, replaces ? decant_model_format(in.items[0].model) : NULL, a->dry_run);
     cli_inputs_close(&in);
     return status;
 }

@@ -36,6 +36,15 @@ class Edit(support.Case):
         self.works("edit", "m.safetensors", "--drop", "re:[d]*", "--drop", "b=c", "--rename", "s/^a/z/")
         self.assertEqual(self.table("m.safetensors"), ["z.w\tU8\t[4]\t4"])
 
+    def test_another_file_has_the_format_of_its_extension(self):
+        self.works("edit", "m.safetensors", "--set", "k=w", "-o", "n.bpk")
+        self.assertIn("burnpack", self.works("inspect", "n.bpk").out)
+        self.works("diff", "m.safetensors", "n.bpk")
+        self.refused(4, "edit", "m.safetensors", "--set", "k=w", "-o", "n", says="extension")
+        os.rename(self.path("m.safetensors"), self.path("m"))
+        self.works("edit", "m", "--set", "k=w") # what is replaced keeps its format, whatever it is called
+        self.assertIn("safetensors", self.works("inspect", "m").out)
+
     def test_a_dry_run_changes_nothing(self):
         before = self.tree()
         result = self.works("edit", "-n", "m.safetensors", "--rename", "s/^a/z/", "--set", "k=w")
