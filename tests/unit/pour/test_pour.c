@@ -332,6 +332,25 @@ TEST(pour__reads_and_writes_whole_slots_where_the_system_copies_nothing)
     simdisk_free(&disk);
 }
 
+/* Tensor "t<i>": a part of a file, which stands at `i * len` of the output. */
+static void add_part(decant_model *model, dcn_plan *plan, unsigned i, decant_bytes *file, uint64_t at, uint64_t len)
+{
+    char name[16];
+    decant_tensor tensor = DECANT_TENSOR_INIT;
+    decant_bytes *part = NULL;
+    decant_error err;
+
+    snprintf(name, sizeof name, "t%u", i);
+    tensor.name = name;
+    tensor.dtype = DECANT_U8;
+    tensor.rank = 1;
+    tensor.shape = &len;
+    CHECK_OK(decant_bytes_slice(file, at, len, &part, &err), &err);
+    CHECK_OK(decant_model_add(model, &tensor, part, &err), &err);
+    CHECK_OK(dcn_plan_entry(plan, i * len, i, &err), &err);
+    decant_bytes_unref(&part);
+}
+
 /* Two files in turns: each is read by itself, and still in few calls. */
 TEST(pour__reads_each_of_several_files_together)
 {
@@ -359,20 +378,7 @@ TEST(pour__reads_each_of_several_files_together)
         CHECK_OK(dcn_bytes_from_source(source, &files[i], &err), &err);
     }
     for (unsigned i = 0; i < 2 * PARTS; i++) {
-        char name[8];
-        uint64_t shape[] = {LEN};
-        decant_tensor tensor = DECANT_TENSOR_INIT;
-        decant_bytes *part = NULL;
-
-        snprintf(name, sizeof name, "t%u", i);
-        tensor.name = name;
-        tensor.dtype = DECANT_U8;
-        tensor.rank = 1;
-        tensor.shape = shape;
-        CHECK_OK(decant_bytes_slice(files[i % 2], i / 2 * LEN, LEN, &part, &err), &err);
-        CHECK_OK(decant_model_add(model, &tensor, part, &err), &err);
-        CHECK_OK(dcn_plan_entry(plan, (uint64_t)i * LEN, i, &err), &err);
-        decant_bytes_unref(&part);
+        add_part(model, plan, i, files[i % 2], i / 2 * LEN, LEN);
         memcpy(wanted + (size_t)i * LEN, content[i % 2] + (size_t)(i / 2) * LEN, LEN);
     }
     dcn_plan_finish(plan, sizeof wanted);
@@ -420,22 +426,8 @@ static void neighbours_load(neighbours *n, simdisk *disk, unsigned count, size_t
     CHECK_OK(dcn_bytes_from_source(dcn_source_ref(n->source), &file, &err), &err);
     CHECK_OK(decant_model_create(&n->model, &err), &err);
     CHECK_OK(dcn_plans_add(&n->plans, n->model, &plan, &err), &err);
-    for (unsigned i = 0; i < count; i++) {
-        char name[16];
-        uint64_t shape[] = {len};
-        decant_tensor tensor = DECANT_TENSOR_INIT;
-        decant_bytes *part = NULL;
-
-        snprintf(name, sizeof name, "t%u", i);
-        tensor.name = name;
-        tensor.dtype = DECANT_U8;
-        tensor.rank = 1;
-        tensor.shape = shape;
-        CHECK_OK(decant_bytes_slice(file, i * len, len, &part, &err), &err);
-        CHECK_OK(decant_model_add(n->model, &tensor, part, &err), &err);
-        CHECK_OK(dcn_plan_entry(plan, i * len, i, &err), &err);
-        decant_bytes_unref(&part);
-    }
+    for (unsigned i = 0; i < count; i++)
+        add_part(n->model, plan, i, file, i * len, len);
     dcn_plan_finish(plan, n->total);
     decant_bytes_unref(&file);
     CHECK_OK(dcn_crew_inline(&n->crew, &err), &err);
