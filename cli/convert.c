@@ -107,6 +107,8 @@ static int check_words(cli *c)
         return CLI_DONE;
     if (c->args.json)
         return cli_misuse(c, "leave --json out, or name a file", "standard output cannot hold a model and a document");
+    if (c->args.prune)
+        return cli_misuse(c, "leave --prune out", "standard output supersedes no file");
     if (!c->args.to)
         return cli_misuse(c, "say it with --to FORMAT", "standard output does not say which format is wanted");
     if (writes && !c->args.force && isatty(STDOUT_FILENO))

@@ -28,6 +28,8 @@ class Streams(support.Case):
         self.refused(2, "convert", "m.safetensors", "-o", "-", says="--to FORMAT")
         result = self.decant("convert", "m.safetensors", "-o", "-", "--to", "burnpack", "--json")
         self.assertEqual(result.code, 2)
+        result = self.decant("convert", "m.safetensors", "-o", "-", "--to", "burnpack", "--prune")
+        self.assertEqual((result.code, result.raw_out), (2, b""))
         result = self.decant("convert", "m.safetensors", "-o", "-", "--to", "burnpack", "--verify")
         self.assertEqual((result.code, result.raw_out), (4, b""))
         self.assertIn("; save it to a path", result.err)
