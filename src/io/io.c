@@ -138,10 +138,10 @@ decant_status dcn_dir_open(dcn_dir *d, const char *name, unsigned flags, uint32_
     const dcn_call call = {.verb = DCN_DO_OPEN, .name = name, .flags = flags};
     decant_status rc = before(d->io, &call, err);
 
-    assert(is_bare(name));
+    assert(flags & DCN_NAMELESS ? !name[0] : is_bare(name));
     if (!rc)
         rc = after(d->io, &call, d->ops->open(d, name, flags, mode, out, err));
-    return in_dir(d, name, rc, err);
+    return name[0] ? in_dir(d, name, rc, err) : at_path(d->path, rc, err);
 }
 
 decant_status dcn_dir_stat(dcn_dir *d, const char *name, dcn_facts *out, decant_error *err)
@@ -231,6 +231,16 @@ decant_status dcn_dir_space(dcn_dir *d, dcn_space *out, decant_error *err)
 
     if (!rc)
         rc = after(d->io, &call, d->ops->space(d, out, err));
+    return at_path(d->path, rc, err);
+}
+
+decant_status dcn_dir_where(dcn_dir *d, char *out, size_t size, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_WHERE, .name = d->path};
+    decant_status rc = before(d->io, &call, err);
+
+    if (!rc)
+        rc = after(d->io, &call, d->ops->where ? d->ops->where(d, out, size, err) : unsupported(err));
     return at_path(d->path, rc, err);
 }
 
@@ -361,6 +371,76 @@ decant_status dcn_file_clone(dcn_file *f, uint64_t at, dcn_file *from, uint64_t 
         rc = after(f->io, &call,
                    f->ops->clone && f->ops == from->ops ? f->ops->clone(f, at, from, from_at, len, err)
                                                         : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_punch(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_PUNCH, .name = f->name, .at = at, .len = len};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->punch ? f->ops->punch(f, at, len, err) : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_extents(dcn_file *f, dcn_extents *out, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_EXTENTS, .name = f->name};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->extents ? f->ops->extents(f, out, err) : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_data(dcn_file *f, uint64_t at, uint64_t *begin, uint64_t *end, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_DATA, .name = f->name, .at = at};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->data ? f->ops->data(f, at, begin, end, err) : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_alone(dcn_file *f, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_ALONE, .name = f->name};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->alone ? f->ops->alone(f, err) : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_note(dcn_file *f, const char *text, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_NOTE, .name = f->name};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->note ? f->ops->note(f, text, err) : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_read_note(dcn_file *f, char *out, size_t size, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_READ_NOTE, .name = f->name};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->read_note ? f->ops->read_note(f, out, size, err) : unsupported(err));
+    return at_path(f->path, rc, err);
+}
+
+decant_status dcn_file_set_mtime(dcn_file *f, int64_t ns, decant_error *err)
+{
+    const dcn_call call = {.verb = DCN_DO_SET_MTIME, .name = f->name};
+    decant_status rc = before(f->io, &call, err);
+
+    if (!rc)
+        rc = after(f->io, &call, f->ops->set_mtime ? f->ops->set_mtime(f, ns, err) : unsupported(err));
     return at_path(f->path, rc, err);
 }
 

@@ -31,6 +31,7 @@ typedef struct dcn_facts {
     bool ours;    /* this user owns it, or may do what its owner may */
     bool mine;    /* this user owns it */
     bool mounted; /* something is mounted on the name, and it cannot be given to another file; false: or not known */
+    bool fixed; /* immutable, append-only or sealed by fs-verity: nobody may change or remove it; false: or not known */
     dcn_kind kind;
 } dcn_facts;
 
@@ -50,9 +51,17 @@ typedef struct dcn_self {
 typedef struct dcn_space {
     uint64_t free;  /* bytes that this user may still write */
     uint64_t block; /* bytes */
+    uint64_t unit;  /* bytes that are allocated and freed at once, as far as that is known without trying: no fewer */
     uint64_t limit; /* of a file's size, for this process; UINT64_MAX: none */
     bool shares;    /* files on it can share blocks, as far as its kind tells */
+    bool punches;   /* what is punched out of a file is free at once, as far as its kind tells */
 } dcn_space;
+
+/* How a file's blocks lie. */
+typedef struct dcn_extents {
+    bool shared;      /* another file has some of them too, or a snapshot: to give them up here frees nothing */
+    uint64_t largest; /* bytes of the largest extent, where only whole ones are freed (btrfs); else 0 */
+} dcn_extents;
 
 /* Flags of dcn_dir_open(). */
 enum {
@@ -62,7 +71,8 @@ enum {
     DCN_CREATE_NEW = 1 << 3, /* DECANT_EXISTS if it is; a link at the name counts */
     DCN_TRUNCATE = 1 << 4,
     DCN_NO_FOLLOW = 1 << 5, /* a link at the name is refused */
-    DCN_ONCE = 1 << 6       /* written once, front to back: need not stay in the page cache */
+    DCN_ONCE = 1 << 6,      /* written once, front to back: need not stay in the page cache */
+    DCN_NAMELESS = 1 << 7   /* a new file in the folder, but without a name, which is ""; gone when it is closed */
 };
 
 /* Flags of dcn_dir_rename(). */
@@ -93,6 +103,14 @@ typedef enum dcn_verb {
     DCN_DO_WHO,
     DCN_DO_FORGET,
     DCN_DO_CLONE,
+    DCN_DO_WHERE,
+    DCN_DO_PUNCH,
+    DCN_DO_EXTENTS,
+    DCN_DO_DATA,
+    DCN_DO_ALONE,
+    DCN_DO_NOTE,
+    DCN_DO_READ_NOTE,
+    DCN_DO_SET_MTIME,
     DCN_VERB_COUNT
 } dcn_verb;
 
@@ -140,6 +158,8 @@ typedef struct dcn_dir_ops {
     decant_status (*sync)(dcn_dir *d, decant_error *err);
     decant_status (*space)(dcn_dir *d, dcn_space *out, decant_error *err);
     void (*close)(dcn_dir *d);
+    /* the folder's absolute path, ended by a NUL; UNSUPPORTED: it cannot be told, or does not fit */
+    decant_status (*where)(dcn_dir *d, char *out, size_t size, decant_error *err);
 } dcn_dir_ops;
 
 struct dcn_dir {
@@ -148,9 +168,7 @@ struct dcn_dir {
     const char *path; /* as the caller wrote it, owned by the implementation */
 };
 
-/*
- * An open file. (punch, extents, alone and note join this table with the routes that need them.)
- */
+/* An open file. */
 typedef struct dcn_file_ops {
     decant_status (*read)(dcn_file *f, const dcn_range *r, size_t count, decant_error *err); /* all, in any order */
     decant_status (*write)(dcn_file *f, uint64_t at, const dcn_chunk *c, size_t count, decant_error *err);
@@ -171,6 +189,20 @@ typedef struct dcn_file_ops {
     decant_status (*forget)(dcn_file *f, decant_error *err);
     /* whole blocks of `from`, shared from now on until one of the two files changes them. UNSUPPORTED: nothing was done */
     decant_status (*clone)(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len, decant_error *err);
+    /* zeros from now on, and the blocks that lie wholly within are free; the size stays. A crash may leave part of it */
+    decant_status (*punch)(dcn_file *f, uint64_t at, uint64_t len, decant_error *err);
+    decant_status (*extents)(dcn_file *f, dcn_extents *out, decant_error *err); /* first writes back what is cached */
+    /* the first range at or after `at` that is no hole; the end of the file twice if there is none. Not every file system
+     * tells the truth while changes are not synced */
+    decant_status (*data)(dcn_file *f, uint64_t at, uint64_t *begin, uint64_t *end, decant_error *err);
+    /* DECANT_BUSY: somebody else has it open or mapped, and be it another open file of this process. True for an instant:
+     * nothing keeps others out. UNSUPPORTED: it cannot be told */
+    decant_status (*alone)(dcn_file *f, decant_error *err);
+    /* a text that the file carries along under any name; NULL: none. A sync makes it safe */
+    decant_status (*note)(dcn_file *f, const char *text, decant_error *err);
+    /* ended by a NUL; DECANT_NOT_FOUND: there is none; UNSUPPORTED: also one that does not fit */
+    decant_status (*read_note)(dcn_file *f, char *out, size_t size, decant_error *err);
+    decant_status (*set_mtime)(dcn_file *f, int64_t ns, decant_error *err); /* a sync makes it safe */
 } dcn_file_ops;
 
 struct dcn_file {
@@ -215,6 +247,7 @@ decant_status dcn_dir_remove(dcn_dir *d, const char *name, decant_error *err);
 void dcn_dir_discard(dcn_dir *d, const char *name); /* removes; a failure is ignored */
 decant_status dcn_dir_sync(dcn_dir *d, decant_error *err);
 decant_status dcn_dir_space(dcn_dir *d, dcn_space *out, decant_error *err);
+decant_status dcn_dir_where(dcn_dir *d, char *out, size_t size, decant_error *err);
 void dcn_dir_close(dcn_dir **d);
 
 decant_status dcn_file_read(dcn_file *f, const dcn_range *r, size_t count, decant_error *err);
@@ -230,6 +263,13 @@ decant_status dcn_file_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t f
 decant_status dcn_file_forget(dcn_file *f, decant_error *err);
 decant_status dcn_file_clone(dcn_file *f, uint64_t at, dcn_file *from, uint64_t from_at, uint64_t len,
                              decant_error *err);
+decant_status dcn_file_punch(dcn_file *f, uint64_t at, uint64_t len, decant_error *err);
+decant_status dcn_file_extents(dcn_file *f, dcn_extents *out, decant_error *err);
+decant_status dcn_file_data(dcn_file *f, uint64_t at, uint64_t *begin, uint64_t *end, decant_error *err);
+decant_status dcn_file_alone(dcn_file *f, decant_error *err);
+decant_status dcn_file_note(dcn_file *f, const char *text, decant_error *err);
+decant_status dcn_file_read_note(dcn_file *f, char *out, size_t size, decant_error *err);
+decant_status dcn_file_set_mtime(dcn_file *f, int64_t ns, decant_error *err);
 void dcn_file_close(dcn_file **f);
 
 /* "folder/name" for messages, or the name alone in ".". @return [owned] free with dcn_free; NULL without memory */

@@ -7,20 +7,23 @@
 #include <string.h>
 
 static const char *const verbs[DCN_VERB_COUNT] = {
-    [DCN_DO_OPEN_DIR] = "open_dir", [DCN_DO_RANDOM] = "random",     [DCN_DO_OPEN] = "open",
-    [DCN_DO_STAT] = "stat",         [DCN_DO_LIST] = "list",         [DCN_DO_RENAME] = "rename",
-    [DCN_DO_LINK] = "link",         [DCN_DO_REMOVE] = "remove",     [DCN_DO_SYNC_DIR] = "sync_dir",
-    [DCN_DO_SPACE] = "space",       [DCN_DO_READ] = "read",         [DCN_DO_WRITE] = "write",
-    [DCN_DO_RESIZE] = "resize",     [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync",
-    [DCN_DO_FACTS] = "facts",       [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble",
-    [DCN_DO_COPY] = "copy",         [DCN_DO_READLINK] = "readlink", [DCN_DO_WHO] = "who",
-    [DCN_DO_FORGET] = "forget",     [DCN_DO_CLONE] = "clone",
+    [DCN_DO_OPEN_DIR] = "open_dir",   [DCN_DO_RANDOM] = "random",     [DCN_DO_OPEN] = "open",
+    [DCN_DO_STAT] = "stat",           [DCN_DO_LIST] = "list",         [DCN_DO_RENAME] = "rename",
+    [DCN_DO_LINK] = "link",           [DCN_DO_REMOVE] = "remove",     [DCN_DO_SYNC_DIR] = "sync_dir",
+    [DCN_DO_SPACE] = "space",         [DCN_DO_READ] = "read",         [DCN_DO_WRITE] = "write",
+    [DCN_DO_RESIZE] = "resize",       [DCN_DO_RESERVE] = "reserve",   [DCN_DO_SYNC] = "sync",
+    [DCN_DO_FACTS] = "facts",         [DCN_DO_LOCK] = "lock",         [DCN_DO_RESEMBLE] = "resemble",
+    [DCN_DO_COPY] = "copy",           [DCN_DO_READLINK] = "readlink", [DCN_DO_WHO] = "who",
+    [DCN_DO_FORGET] = "forget",       [DCN_DO_CLONE] = "clone",       [DCN_DO_WHERE] = "where",
+    [DCN_DO_PUNCH] = "punch",         [DCN_DO_EXTENTS] = "extents",   [DCN_DO_DATA] = "data",
+    [DCN_DO_ALONE] = "alone",         [DCN_DO_NOTE] = "note",         [DCN_DO_READ_NOTE] = "read_note",
+    [DCN_DO_SET_MTIME] = "set_mtime",
 };
 
 static bool has_range(dcn_verb verb)
 {
     return verb == DCN_DO_READ || verb == DCN_DO_WRITE || verb == DCN_DO_RESERVE || verb == DCN_DO_COPY ||
-           verb == DCN_DO_CLONE;
+           verb == DCN_DO_CLONE || verb == DCN_DO_PUNCH;
 }
 
 static void note(gates *g, const dcn_call *call, decant_status rc)

@@ -107,6 +107,8 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     dcn_facts facts;
     dcn_space space;
     dcn_self self;
+    dcn_extents extents;
+    uint64_t begin, end;
     char byte, text[16];
     const dcn_range range = {0, &byte, 1};
 
@@ -139,6 +141,14 @@ static void call_each(dcn_io *io, decant_status *rc, decant_error *errors)
     rc[DCN_DO_WHO] = dcn_io_who(io, &self, &errors[DCN_DO_WHO]);
     rc[DCN_DO_FORGET] = dcn_file_forget(file, &errors[DCN_DO_FORGET]);
     rc[DCN_DO_CLONE] = dcn_file_clone(file, 0, file, 0, 1, &errors[DCN_DO_CLONE]);
+    rc[DCN_DO_WHERE] = dcn_dir_where(dir, text, sizeof text, &errors[DCN_DO_WHERE]);
+    rc[DCN_DO_PUNCH] = dcn_file_punch(file, 0, 1, &errors[DCN_DO_PUNCH]);
+    rc[DCN_DO_EXTENTS] = dcn_file_extents(file, &extents, &errors[DCN_DO_EXTENTS]);
+    rc[DCN_DO_DATA] = dcn_file_data(file, 0, &begin, &end, &errors[DCN_DO_DATA]);
+    rc[DCN_DO_ALONE] = dcn_file_alone(file, &errors[DCN_DO_ALONE]);
+    rc[DCN_DO_NOTE] = dcn_file_note(file, "x", &errors[DCN_DO_NOTE]);
+    rc[DCN_DO_READ_NOTE] = dcn_file_read_note(file, text, sizeof text, &errors[DCN_DO_READ_NOTE]);
+    rc[DCN_DO_SET_MTIME] = dcn_file_set_mtime(file, 1, &errors[DCN_DO_SET_MTIME]);
 
     dcn_file_close(&file);
     dcn_file_close(&other);
@@ -168,12 +178,12 @@ TEST(wrappers__a_gate_sees_each_call_and_can_refuse_it)
         CHECK_EQ(rc[verb], DECANT_IO);
         CHECK_EQ(errors[verb].os_code, EIO);
         if (verb != DCN_DO_RANDOM && verb != DCN_DO_WHO)
-            CHECK_TEXT(errors[verb].path,
-                       verb == DCN_DO_OPEN_DIR || verb == DCN_DO_LIST || verb == DCN_DO_SYNC_DIR || verb == DCN_DO_SPACE
-                           ? "d"
-                       : verb == DCN_DO_RENAME                        ? "d/g"
-                       : verb == DCN_DO_LINK || verb == DCN_DO_REMOVE ? "d/h"
-                                                                      : "d/f");
+            CHECK_TEXT(errors[verb].path, verb == DCN_DO_OPEN_DIR || verb == DCN_DO_LIST || verb == DCN_DO_SYNC_DIR ||
+                                                  verb == DCN_DO_SPACE || verb == DCN_DO_WHERE
+                                              ? "d"
+                                          : verb == DCN_DO_RENAME                        ? "d/g"
+                                          : verb == DCN_DO_LINK || verb == DCN_DO_REMOVE ? "d/h"
+                                                                                         : "d/f");
     }
     gates_down(&g);
     CHECK_TEXT(simdisk_names(disk, "d"), "f"); /* no call had an effect */
@@ -228,13 +238,27 @@ TEST(wrappers__what_an_implementation_leaves_out_is_unsupported)
     dcn_io io = {.ops = &no_io};
     dcn_dir dir = {.ops = &no_dir, .io = &io, .path = "d"};
     dcn_file file = {.ops = &no_file, .io = &io, .path = "d/f", .name = "f"};
+    dcn_extents extents;
+    uint64_t begin, end;
+    char text[16];
 
     CHECK_FAILS(dcn_dir_link(&dir, "a", "b", &err), DECANT_UNSUPPORTED, &err);
     CHECK_FAILS(dcn_file_reserve(&file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
     CHECK_FAILS(dcn_file_lock(&file, &err), DECANT_UNSUPPORTED, &err);
     CHECK_FAILS(dcn_file_resemble(&file, &file, &err), DECANT_UNSUPPORTED, &err);
     CHECK_FAILS(dcn_file_copy(&file, 0, &file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_forget(&file, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_clone(&file, 0, &file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_punch(&file, 0, 1, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_extents(&file, &extents, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_data(&file, 0, &begin, &end, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_alone(&file, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_note(&file, "x", &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_read_note(&file, text, sizeof text, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_FAILS(dcn_file_set_mtime(&file, 1, &err), DECANT_UNSUPPORTED, &err);
     CHECK_TEXT(err.path, "d/f");
+    CHECK_FAILS(dcn_dir_where(&dir, text, sizeof text, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_TEXT(err.path, "d");
 }
 
 TEST(wrappers__closing_nothing_does_nothing)
