@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/compiler.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -610,11 +611,9 @@ void dcn_model_forget(decant_model *model, const dcn_value *values, size_t count
 
 bool dcn_model_is_for_loaders(const decant_model *model, const dcn_value *value)
 {
-    static const char key[] = "format", text[] = "pt";
-
-    return model->for_loaders && is_text(&value->value) && value->key_len == strlen(key) &&
-           memcmp(value->key, key, strlen(key)) == 0 && value->value.as.text.len == strlen(text) &&
-           memcmp(value->value.as.text.data, text, strlen(text)) == 0;
+    return model->for_loaders && is_text(&value->value) &&
+           dcn_chunk_is((dcn_chunk){value->key, value->key_len}, "format") &&
+           dcn_chunk_is((dcn_chunk){value->value.as.text.data, value->value.as.text.len}, "pt");
 }
 
 const dcn_value *dcn_model_text(const decant_model *model, const char *key)

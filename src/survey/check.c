@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/dtype.h"
 #include "base/text.h"
 #include "survey/scan.h"
@@ -92,7 +93,7 @@ static bool is_hidden(const dcn_entry *e)
     if (e->name_len >= sizeof shown / 4)
         return false;
     dcn_text_escape(shown, sizeof shown, e->name, e->name_len);
-    return strlen(shown) != e->name_len || memcmp(shown, e->name, e->name_len) != 0;
+    return !dcn_chunk_is((dcn_chunk){e->name, e->name_len}, shown);
 }
 
 static bool is_reserved(const dcn_entry *e)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/ckd.h"
 #include "base/dtype.h"
 #include "base/text.h"
@@ -327,7 +328,7 @@ static decant_status choose_data(job *j, const dcn_entry *e, dcn_span *out, deca
     for (size_t i = 0; i < j->options->put_count; i++) {
         const decant_content *put = &j->options->put[i];
 
-        if (strlen(put->name) != e->name_len || memcmp(put->name, e->name, e->name_len) != 0)
+        if (!dcn_chunk_is((dcn_chunk){e->name, e->name_len}, put->name))
             continue;
         j->put[i] = true;
         *out = (dcn_span){put->bytes, 0, put->bytes->len};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/chunk.h"
 #include "base/text.h"
 
 /* --- one value from text ------------------------------------------------------------------------------------------ */
@@ -37,7 +38,7 @@ enum { TYPES = sizeof types / sizeof *types };
 static const struct type *type_named(const char *name, size_t len)
 {
     for (size_t i = 0; i < TYPES; i++)
-        if (strlen(types[i].name) == len && memcmp(types[i].name, name, len) == 0)
+        if (dcn_chunk_is((dcn_chunk){name, len}, types[i].name))
             return &types[i];
     return NULL;
 }
@@ -234,7 +235,7 @@ static bool is_decided(const decant_transform_options *o, const dcn_value *value
     setting s;
 
     for (size_t i = 0; i < o->unset_count; i++)
-        if (strlen(o->unset[i]) == value->key_len && memcmp(o->unset[i], value->key, value->key_len) == 0)
+        if (dcn_chunk_is((dcn_chunk){value->key, value->key_len}, o->unset[i]))
             return true;
     for (size_t i = 0; i < o->set_count; i++)
         if (take_apart(&o->set[i], &s, NULL) == DECANT_OK && s.key_len == value->key_len &&

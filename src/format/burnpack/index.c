@@ -65,17 +65,12 @@ typedef struct header {
     legacies old;
 } header;
 
-static bool is(dcn_chunk text, const char *wanted)
-{
-    return text.len == strlen(wanted) && memcmp(text.data, wanted, text.len) == 0;
-}
-
 /* The place of a text among `count` names; `count` if it is none of them. */
 static size_t find(dcn_chunk text, const char *const *names, size_t count)
 {
     size_t i = 0;
 
-    while (i < count && !is(text, names[i]))
+    while (i < count && !dcn_chunk_is(text, names[i]))
         i++;
     return i;
 }
@@ -280,7 +275,7 @@ static decant_status read_store(header *h, void *into)
 
     if ((rc = begin_variant(h, &v)))
         return rc;
-    if (!v.has_value && is(v.name, DCN_BPK_OLD_U32)) {
+    if (!v.has_value && dcn_chunk_is(v.name, DCN_BPK_OLD_U32)) {
         s->u32 = true;
         s->quant.store = DECANT_STORE_PACKED_U32;
         return DECANT_OK;
@@ -492,22 +487,22 @@ static decant_status read_dtype(header *h, void *into)
     if ((rc = begin_variant(h, &v)))
         return rc;
     if (v.has_value) {
-        if (is(v.name, DCN_BPK_QFLOAT)) {
+        if (dcn_chunk_is(v.name, DCN_BPK_QFLOAT)) {
             draft->dtype = DECANT_QFLOAT;
             rc = read_scheme(h, &d->quant, &d->old_quant);
-        } else if (!is(v.name, DCN_BPK_BOOL))
+        } else if (!dcn_chunk_is(v.name, DCN_BPK_BOOL))
             rc = unknown(h, "dtype", v.name);
         else if (!(rc = read_name(h, "store of Bool", dcn_bpk_bools, DCN_BPK_BOOLS, &store)))
             draft->dtype = (decant_dtype)(DECANT_BOOL + store);
         return rc ? rc : end_variant(h, &v);
     }
-    if (is(v.name, DCN_BPK_BOOL)) {
+    if (dcn_chunk_is(v.name, DCN_BPK_BOOL)) {
         draft->dtype = DECANT_BOOL;
         h->old.bools++;
         return DECANT_OK;
     }
     for (unsigned i = 0; i < DCN_BPK_DTYPES; i++) {
-        if (is(v.name, decant_dtype_name((decant_dtype)dcn_bpk_dtypes[i]))) {
+        if (dcn_chunk_is(v.name, decant_dtype_name((decant_dtype)dcn_bpk_dtypes[i]))) {
             draft->dtype = (decant_dtype)dcn_bpk_dtypes[i];
             h->dtype = i;
             return DECANT_OK;
@@ -743,7 +738,7 @@ static decant_status read_scalar(header *h, dcn_chunk key)
     if ((rc = begin_variant(h, &v)))
         return rc;
     for (size_t i = 0; i < DCN_BPK_SCALAR_TYPES && v.has_value; i++)
-        if (is(v.name, dcn_bpk_scalars[i].name))
+        if (dcn_chunk_is(v.name, dcn_bpk_scalars[i].name))
             value.type = dcn_bpk_scalars[i].type;
     switch (value.type) {
     case DECANT_VALUE_I64:

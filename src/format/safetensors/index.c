@@ -40,11 +40,6 @@ typedef struct header {
     oddities odd;
 } header;
 
-static bool is(dcn_chunk text, const char *wanted)
-{
-    return text.len == strlen(wanted) && memcmp(text.data, wanted, text.len) == 0;
-}
-
 /* Says where, of an error of what was read last. */
 static decant_status placed(header *h, decant_status rc)
 {
@@ -145,7 +140,7 @@ static decant_status read_dtype(header *h, dcn_draft *draft)
     for (unsigned i = 0; i < DCN_ST_DTYPES; i++) {
         unsigned at = (h->dtype + i) % DCN_ST_DTYPES;
 
-        if (is(name, decant_dtype_name((decant_dtype)dcn_st_dtypes[at]))) {
+        if (dcn_chunk_is(name, decant_dtype_name((decant_dtype)dcn_st_dtypes[at]))) {
             draft->dtype = (decant_dtype)dcn_st_dtypes[at];
             h->dtype = at;
             return DECANT_OK;
@@ -200,7 +195,7 @@ static bool next_field(header *h, enum field likely, enum field *field, dcn_chun
         return true;
     if (!dcn_json_key(&h->json, key))
         return false;
-    for (*field = DTYPE; *field < FIELDS && !is(*key, fields[*field]); ++*field)
+    for (*field = DTYPE; *field < FIELDS && !dcn_chunk_is(*key, fields[*field]); ++*field)
         ;
     return true;
 }
@@ -342,7 +337,7 @@ static decant_status read_entries(header *h)
     if (!dcn_json_object(&h->json))
         return h->json.status;
     while (dcn_json_key(&h->json, &name)) {
-        if (is(name, DCN_ST_METADATA))
+        if (dcn_chunk_is(name, DCN_ST_METADATA))
             rc = read_metadata(h);
         else if ((rc = read_tensor(h, name)))
             rc = leave_out(h, name, rc);
@@ -456,7 +451,7 @@ bool dcn_st_for_loaders(const decant_model *model)
     const dcn_value *format = dcn_model_text(model, "format");
 
     for (size_t i = 0; format && dcn_st_loaders[i]; i++)
-        if (is((dcn_chunk){format->value.as.text.data, format->value.as.text.len}, dcn_st_loaders[i]))
+        if (dcn_chunk_is((dcn_chunk){format->value.as.text.data, format->value.as.text.len}, dcn_st_loaders[i]))
             return true;
     return false;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/ckd.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -372,11 +373,6 @@ static bool read_bits(const char *text, size_t len, uint64_t *out)
     return len == 16;
 }
 
-static bool is(const char *text, size_t len, const char *wanted)
-{
-    return len == strlen(wanted) && memcmp(text, wanted, len) == 0;
-}
-
 static bool read_scalar(const char *text, size_t len, decant_value *out)
 {
     for (size_t i = 0; i < SCALARS; i++) {
@@ -389,8 +385,8 @@ static bool read_scalar(const char *text, size_t len, decant_value *out)
         out->type = scalars[i].type;
         switch (out->type) {
         case DECANT_VALUE_BOOL:
-            out->as.boolean = is(rest, len, "true");
-            return out->as.boolean || is(rest, len, "false");
+            out->as.boolean = dcn_chunk_is((dcn_chunk){rest, len}, "true");
+            return out->as.boolean || dcn_chunk_is((dcn_chunk){rest, len}, "false");
         case DECANT_VALUE_I64:
             return read_i64(rest, len, &out->as.i64);
         case DECANT_VALUE_U64:
@@ -418,7 +414,7 @@ static decant_status restore_dtype(restoring *r, dcn_entry *entry, const char *t
     char what[96];
 
     for (size_t i = 0; i < STORES; i++) {
-        if (!is(text, len, decant_dtype_name(stores[i].dtype)))
+        if (!dcn_chunk_is((dcn_chunk){text, len}, decant_dtype_name(stores[i].dtype)))
             continue;
         if (entry->dtype == stores[i].stored) {
             entry->dtype = (uint8_t)stores[i].dtype;
@@ -469,7 +465,7 @@ done:
 
 static decant_status restore_added(restoring *r, const char *text, size_t len)
 {
-    if (!is(text, len, format_key))
+    if (!dcn_chunk_is((dcn_chunk){text, len}, format_key))
         return unfit(r, "names no metadata that is added");
     r->model->for_loaders = true;
     if (was_added(r->model))

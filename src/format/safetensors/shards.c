@@ -178,7 +178,7 @@ static decant_status read_members(set *s, dcn_json *json)
     dcn_json_object(json);
     while (rc == DECANT_OK && dcn_json_key(json, &key)) {
         for (member = METADATA; member < MEMBERS; member++)
-            if (key.len == strlen(members[member]) && memcmp(key.data, members[member], key.len) == 0)
+            if (dcn_chunk_is(key, members[member]))
                 break;
         if (member == MEMBERS) {
             dcn_json_skip(json, s->limits->depth);
