@@ -1,6 +1,6 @@
 /*
  * Everything that touches the system, behind three small tables (system, folder, file). Every call passes a wrapper here
- * that describes it to the io's gate, before and after: faults, traces, counts and crash points are gates. posix.c is the
+ * that describes it to the io's gate, before and after: faults, traces, counts and crash points are gates. posix*.c are the
  * implementation; the tests bring an in-memory disk of their own.
  *
  * Calls do all they were asked or fail. DECANT_UNSUPPORTED means: try another way. Errors name the file by its path.

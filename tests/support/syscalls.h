@@ -1,5 +1,5 @@
 /*
- * What happens beneath io/posix.c: the linker puts these functions in the place of the system calls it makes (the list is
+ * What happens beneath io/posix*.c: the linker puts these functions in the place of the system calls it makes (the list is
  * in tests/CMakeLists.txt). Until syscalls_begin() they only pass on. Threads: one at a time, from begin to end.
  */
 #ifndef TEST_SYSCALLS_H
