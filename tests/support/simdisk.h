@@ -81,6 +81,7 @@ const char *simdisk_names(simdisk *disk, const char *folder);
 typedef enum simdisk_change {
     SIMDISK_WRITE,
     SIMDISK_RESIZE,
+    SIMDISK_RESERVE,
     SIMDISK_ATTRIBUTES,
     SIMDISK_ADD_NAME,
     SIMDISK_DROP_NAME,

@@ -1,48 +1,5 @@
 #include "simdisk_state.h"
 
-#include "base/ckd.h"
-
-static void apply_to_data(blob **data, const change *c, uint64_t sectors)
-{
-    switch (c->what) {
-    case SIMDISK_WRITE:
-        for (size_t done = 0; done < c->len;) {
-            uint64_t at = c->at + done;
-            size_t part = (size_t)dcn_min(c->len - done, SIM_SECTOR - at % SIM_SECTOR);
-
-            if (sectors >> (at / SIM_SECTOR - c->at / SIM_SECTOR) % 64 & 1)
-                sim_blob_write(data, (size_t)at, c->data + done, part);
-            done += part;
-        }
-        break;
-    case SIMDISK_RESIZE:
-        if (sectors & 1)
-            sim_blob_resize(data, (size_t)c->at);
-        break;
-    default:
-        break;
-    }
-}
-
-static void apply_to_inode(inode *i, const change *c, uint64_t sectors)
-{
-    if (c->what != SIMDISK_ATTRIBUTES)
-        apply_to_data(&i->safe_data, c, sectors);
-    else if (sectors & 1)
-        i->safe = c->attributes;
-}
-
-void sim_inode_forget(inode *i)
-{
-    blob *data = sim_blob_ref(i->safe_data);
-
-    sim_changes_drop_lost(&i->changes);
-    for (size_t n = 0; n < i->changes.count; n++)
-        apply_to_data(&data, i->changes.items[n].change, UINT64_MAX);
-    sim_blob_unref(&i->data);
-    i->data = data;
-}
-
 static void apply_to_folder(folder *f, const change *c, uint64_t bits)
 {
     if (!(bits & 1))
@@ -70,12 +27,9 @@ static uint64_t survives(const pending *p, size_t *index, uint64_t (*choose)(voi
 
     if (p->safe)
         return UINT64_MAX;
-    return choose(ctx, &(simdisk_op){.change = c->what,
-                                     .index = (*index)++,
-                                     .name = c->name,
-                                     .to = c->to,
-                                     .at = c->what == SIMDISK_RESIZE ? 0 : c->at,
-                                     .len = c->what == SIMDISK_RESIZE ? c->at : c->len});
+    return choose(
+        ctx, &(simdisk_op){
+                 .change = c->what, .index = (*index)++, .name = c->name, .to = c->to, .at = c->at, .len = c->len});
 }
 
 void simdisk_crash(simdisk *disk, uint64_t (*choose)(void *ctx, const simdisk_op *op), void *ctx)
@@ -89,12 +43,9 @@ void simdisk_crash(simdisk *disk, uint64_t (*choose)(void *ctx, const simdisk_op
         inode *i = &s->inodes[k];
 
         for (size_t n = 0; n < i->changes.count; n++)
-            apply_to_inode(i, i->changes.items[n].change, survives(&i->changes.items[n], &index, choose, ctx));
+            sim_apply(disk, &i->safe, i->changes.items[n].change, survives(&i->changes.items[n], &index, choose, ctx));
         sim_changes_clear(&i->changes);
-        sim_blob_unref(&i->data);
-        sim_blob_unref(&i->blocks);
-        i->data = sim_blob_ref(i->safe_data);
-        i->now = i->safe;
+        sim_image_become(&i->now, &i->safe);
         i->links = 0;
         i->locked = i->held = false;
     }
@@ -109,14 +60,9 @@ void simdisk_crash(simdisk *disk, uint64_t (*choose)(void *ctx, const simdisk_op
         for (size_t n = 0; n < f->now.count; n++)
             s->inodes[f->now.items[n].inode].links++;
     }
-    for (size_t k = 0; k < s->inode_count; k++) { /* holes are not kept: the full size counts */
-        inode *i = &s->inodes[k];
-
-        if (!i->links)
-            sim_inode_clear(i);
-        sim_blob_resize(&i->blocks, sim_blocks_of(disk, sim_blob_len(i->data)));
-        memset(i->blocks->bytes, 1, i->blocks->len);
-    }
+    for (size_t k = 0; k < s->inode_count; k++)
+        if (!s->inodes[k].links)
+            sim_inode_clear(&s->inodes[k]);
 }
 
 /* Changes that a crash may keep or lose, and a second time those that have two halves. */

@@ -84,11 +84,11 @@ static void change_unref(change *c)
     }
 }
 
-change *sim_changes_add(changes *list, simdisk_change what, size_t data_len)
+change *sim_changes_add(changes *list, simdisk_change what, size_t len)
 {
-    change *c = sim_take(sizeof *c + data_len);
+    change *c = sim_take(sizeof *c + len);
 
-    *c = (change){.refs = 1, .what = what, .len = data_len};
+    *c = (change){.refs = 1, .what = what, .len = len};
     list->items = sim_grow(list->items, list->count, &list->cap, sizeof *list->items);
     list->items[list->count++] = (pending){.change = c};
     return c;
@@ -112,6 +112,17 @@ void sim_changes_drop_lost(changes *list)
         else
             list->items[kept++] = list->items[i];
     list->count = kept;
+}
+
+changes sim_changes_copy(const changes *list)
+{
+    changes copy = {.items = sim_take(list->count * sizeof *copy.items), .count = list->count, .cap = list->count};
+
+    for (size_t i = 0; i < list->count; i++) {
+        copy.items[i] = list->items[i];
+        copy.items[i].change->refs++;
+    }
+    return copy;
 }
 
 name *sim_names_find(const names *list, const char *text)
@@ -189,34 +200,18 @@ inode *sim_inode_at(const simdisk_state *s, const char *path)
 
 size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode)
 {
-    attributes a = {.mode = mode, .uid = SIM_USER, .gid = SIM_USER};
+    image fresh = {.attributes = {.mode = mode, .uid = SIM_USER, .gid = SIM_USER}, .mtime = ++s->clock};
 
     s->inodes = sim_grow(s->inodes, s->inode_count, &s->inode_cap, sizeof *s->inodes);
-    s->clock++;
-    s->inodes[s->inode_count] = (inode){.kind = kind, .now = a, .safe = a, .birth = s->clock, .mtime = s->clock};
+    s->inodes[s->inode_count] = (inode){.kind = kind, .now = fresh, .safe = fresh, .birth = s->clock};
     return s->inode_count++;
 }
 
 void sim_inode_clear(inode *i)
 {
-    sim_blob_unref(&i->data);
-    sim_blob_unref(&i->safe_data);
-    sim_blob_unref(&i->blocks);
+    sim_image_clear(&i->now);
+    sim_image_clear(&i->safe);
     sim_changes_clear(&i->changes);
-}
-
-size_t sim_blocks_of(const simdisk *disk, uint64_t len)
-{
-    return (size_t)((len + disk->block - 1) / disk->block);
-}
-
-size_t sim_blocks_used(const inode *i)
-{
-    size_t used = 0;
-
-    for (size_t k = 0; k < sim_blob_len(i->blocks); k++)
-        used += i->blocks->bytes[k];
-    return used;
 }
 
 uint64_t simdisk_used(const simdisk *disk)
@@ -225,7 +220,7 @@ uint64_t simdisk_used(const simdisk *disk)
 
     for (size_t i = 0; i < disk->state->inode_count; i++)
         if (disk->state->inodes[i].links || disk->state->inodes[i].opens)
-            used += sim_blocks_used(&disk->state->inodes[i]);
+            used += sim_blocks_used(&disk->state->inodes[i].now);
     return used * disk->block;
 }
 
@@ -234,20 +229,4 @@ uint64_t sim_free_room(const simdisk *disk)
     uint64_t used = simdisk_used(disk);
 
     return disk->capacity > used ? disk->capacity - used : 0;
-}
-
-/* Gives [at, at + len) blocks; false if there are too few, and then nothing has changed. */
-bool sim_allocate(simdisk *disk, inode *i, uint64_t at, uint64_t len)
-{
-    size_t first = (size_t)(at / disk->block), end = sim_blocks_of(disk, at + len), wanted = 0;
-
-    for (size_t k = first; k < end; k++)
-        wanted += k >= sim_blob_len(i->blocks) || !i->blocks->bytes[k];
-    if (wanted == 0)
-        return true;
-    if (disk->capacity != UINT64_MAX && wanted * disk->block > sim_free_room(disk))
-        return false;
-    sim_blob_resize(&i->blocks, end > sim_blob_len(i->blocks) ? end : sim_blob_len(i->blocks));
-    memset(i->blocks->bytes + first, 1, end - first);
-    return true;
 }

@@ -1,10 +1,13 @@
-/* What simdisk.c, its calls, and simdisk_crash.c, its power cuts, know of the disk in memory. */
+/*
+ * What the files of the disk in memory know of it: simdisk.c, the disk as a whole; simdisk_file.c and simdisk_dir.c, its
+ * calls; simdisk_image.c, what a change does; simdisk_crash.c, its power cuts.
+ */
 #ifndef TEST_SIMDISK_STATE_H
 #define TEST_SIMDISK_STATE_H
 
 #include "simdisk.h"
 
-enum { SIM_SECTOR = 512, SIM_USER = 1000 };
+enum { SIM_SECTOR = 512, SIM_USER = 1000, SIM_DEVICE = 7 };
 
 /* Bytes that clones share until one of them changes them. */
 typedef struct blob {
@@ -20,9 +23,10 @@ typedef struct attributes {
 typedef struct change {
     size_t refs;
     simdisk_change what;
-    uint64_t at;
-    size_t len, inode;
+    uint64_t at, len; /* len is also a new size */
+    size_t inode;
     attributes attributes;
+    int64_t mtime; /* that it gives the file; 0: none */
     char *name, *to;
     uint8_t data[];
 } change;
@@ -38,13 +42,19 @@ typedef struct changes {
     size_t count, cap;
 } changes;
 
+/* A file as everybody sees it, or as it is on the medium. */
+typedef struct image {
+    attributes attributes;
+    int64_t mtime;
+    blob *data;
+    blob *blocks; /* a byte for each: allocated */
+} image;
+
 typedef struct inode {
     dcn_kind kind;
-    attributes now, safe;
-    blob *data, *safe_data;
-    blob *blocks; /* a byte for each: allocated */
-    changes changes;
-    int64_t birth, mtime;
+    image now, safe;
+    changes changes; /* that lead from `safe` to `now` */
+    int64_t birth;
     size_t links, opens;
     bool locked, held; /* by a handle; by another process */
 } inode;
@@ -87,10 +97,11 @@ size_t sim_blob_len(const blob *b);
 void sim_blob_resize(blob **b, size_t len);
 void sim_blob_write(blob **b, size_t at, const void *data, size_t len);
 
-/* The change is yours to fill in. */
-change *sim_changes_add(changes *list, simdisk_change what, size_t data_len);
+/* The change is yours to fill in; there is room for `len` bytes of data. */
+change *sim_changes_add(changes *list, simdisk_change what, size_t len);
 void sim_changes_clear(changes *list);
 void sim_changes_drop_lost(changes *list); /* what a sync has lost is not there, and will not be */
+changes sim_changes_copy(const changes *list);
 
 name *sim_names_find(const names *list, const char *text);
 void sim_names_set(names *list, const char *text, size_t number);
@@ -103,11 +114,27 @@ folder *sim_folder_at(const simdisk_state *s, const char *path, const char **las
 inode *sim_inode_at(const simdisk_state *s, const char *path);
 size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode);
 void sim_inode_clear(inode *i);
-void sim_inode_forget(inode *i); /* the cache shows no more than what is safe or still on its way */
 
-size_t sim_blocks_of(const simdisk *disk, uint64_t len);
-size_t sim_blocks_used(const inode *i);
+/* An image becomes what another is, and shares its blobs until one of them changes. */
+void sim_image_become(image *img, const image *from);
+void sim_image_clear(image *img);
+
+/* What a change does, and of one that may tear what those sectors of it do whose bits are set. */
+void sim_apply(const simdisk *disk, image *img, const change *c, uint64_t sectors);
+
+size_t sim_blocks_used(const image *img);
 uint64_t sim_free_room(const simdisk *disk);
-bool sim_allocate(simdisk *disk, inode *i, uint64_t at, uint64_t len);
+bool sim_has_room(const simdisk *disk, const inode *i, uint64_t at, uint64_t len); /* for blocks under [at, at + len) */
+
+/* Calls. */
+extern const dcn_io_ops sim_io_ops;
+dcn_file *sim_file_new(dcn_dir *d, const char *text, size_t number, unsigned flags);
+decant_status sim_failed(decant_status status, int code, decant_error *err);
+bool sim_lacks(const simdisk *disk, dcn_verb verb);
+bool sim_lies(simdisk *disk, changes *list); /* whether this sync does: then what is pending is lost */
+bool sim_wait_behind_lost(
+    changes *list); /* true if what was lost stands in the way: then the rest waits, safe, behind it */
+void sim_facts_of(const simdisk *disk, size_t number, dcn_facts *out);
+void sim_set_size(simdisk *disk, inode *i, uint64_t len);
 
 #endif
