@@ -67,11 +67,14 @@ simdisk *simdisk_clone(const simdisk *disk)
         sim_image_become(&s->inodes[i].now, &from->now);
         sim_image_become(&s->inodes[i].safe, &from->safe);
         s->inodes[i].changes = sim_changes_copy(&from->changes);
+        if (from->nameless)
+            sim_inode_clear(&s->inodes[i]);
     }
     for (size_t i = 0; i < s->folder_count; i++) {
         const folder *from = &disk->state->folders[i];
 
         s->folders[i] = (folder){.path = sim_copy_text(from->path),
+                                 .system = from->system,
                                  .now = sim_names_copy(&from->now),
                                  .safe = sim_names_copy(&from->safe),
                                  .changes = sim_changes_copy(&from->changes)};
@@ -83,8 +86,9 @@ void simdisk_folder(simdisk *disk, const char *path)
 {
     simdisk_state *s = disk->state;
 
-    if (sim_find_folder(s, path, strlen(path)))
+    if (s->folder_count && sim_find_folder(s, path, strlen(path)))
         return;
+    path += *path == '/';
     s->folders = sim_grow(s->folders, s->folder_count, &s->folder_cap, sizeof *s->folders);
     s->folders[s->folder_count++] = (folder){.path = sim_copy_text(path)};
 }
@@ -102,8 +106,8 @@ void simdisk_make(simdisk *disk, const char *path, dcn_kind kind, const char *ta
 {
     const char *last, *slash = strrchr(path, '/');
     char *parent = slash ? sim_copy_text(path) : sim_copy_text(".");
-    size_t number = sim_inode_new(disk->state, kind, 0644);
-    inode *i = &disk->state->inodes[number];
+    size_t number;
+    inode *i;
     folder *f;
 
     if (slash)
@@ -111,6 +115,8 @@ void simdisk_make(simdisk *disk, const char *path, dcn_kind kind, const char *ta
     simdisk_folder(disk, parent);
     free(parent);
     f = sim_folder_at(disk->state, path, &last);
+    number = sim_inode_new(disk->state, kind, 0644, f->system);
+    i = &disk->state->inodes[number];
     sim_names_set(&f->now, last, number);
     sim_names_set(&f->safe, last, number);
     i->links = 1;
@@ -168,6 +174,34 @@ void simdisk_touch(simdisk *disk, const char *path)
     inode *i = wanted(disk, path);
 
     i->now.mtime = i->safe.mtime = ++disk->state->clock;
+}
+
+void simdisk_someone_opens(simdisk *disk, const char *path, bool open)
+{
+    wanted(disk, path)->someone = open;
+}
+
+void simdisk_fix(simdisk *disk, const char *path, bool fixed)
+{
+    wanted(disk, path)->fixed = fixed;
+}
+
+void simdisk_share(simdisk *disk, const char *path, bool shared)
+{
+    inode *i = wanted(disk, path);
+
+    i->now.shared = i->safe.shared = shared;
+}
+
+void simdisk_other_fs(simdisk *disk, const char *path)
+{
+    folder *f;
+
+    simdisk_folder(disk, path);
+    f = sim_find_folder(disk->state, path, strlen(path));
+    f->system = (size_t)(f - disk->state->folders);
+    for (size_t n = 0; n < f->now.count; n++)
+        disk->state->inodes[f->now.items[n].inode].system = f->system;
 }
 
 const uint8_t *simdisk_get(const simdisk *disk, const char *path, size_t *len)

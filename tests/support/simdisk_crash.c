@@ -47,7 +47,7 @@ void simdisk_crash(simdisk *disk, uint64_t (*choose)(void *ctx, const simdisk_op
         sim_changes_clear(&i->changes);
         sim_image_become(&i->now, &i->safe);
         i->links = 0;
-        i->locked = i->held = false;
+        i->locked = i->held = i->someone = false;
     }
     for (size_t k = 0; k < s->folder_count; k++) {
         folder *f = &s->folders[k];

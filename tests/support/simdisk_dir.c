@@ -36,6 +36,19 @@ static bool follow(const simdisk_state *s, const folder *f, const char *text, ch
     return false;
 }
 
+static decant_status open_nameless(dcn_dir *d, unsigned flags, uint32_t mode, dcn_file **out, decant_error *err)
+{
+    simdisk *disk = disk_of(d->io);
+    size_t number;
+
+    if (sim_lacks(disk, DCN_DO_OPEN))
+        return sim_failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    number = sim_inode_new(disk->state, DCN_KIND_REGULAR, mode & ~(uint32_t)UMASK, folder_of(d)->system);
+    disk->state->inodes[number].nameless = true;
+    *out = sim_file_new(d, "", number, flags);
+    return DECANT_OK;
+}
+
 static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint32_t mode, dcn_file **out,
                               decant_error *err)
 {
@@ -45,6 +58,8 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
     char last[256];
     size_t number;
 
+    if (flags & DCN_NAMELESS)
+        return open_nameless(d, flags, mode, out, err);
     if (strlen(text) > 255)
         return sim_failed(DECANT_BAD_CALL, ENAMETOOLONG, err);
     if (there && flags & DCN_CREATE_NEW)
@@ -58,13 +73,15 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
         return sim_failed(DECANT_NOT_FOUND, ENOENT, err);
     if (found && flags & DCN_WRITE && disk->state->inodes[found->inode].kind == DCN_KIND_FOLDER)
         return sim_failed(DECANT_DENIED, EISDIR, err);
+    if (found && flags & DCN_WRITE && disk->state->inodes[found->inode].fixed)
+        return sim_failed(DECANT_DENIED, EPERM, err);
 
     if (found) {
         number = found->inode;
     } else {
         change *c = sim_changes_add(&f->changes, SIMDISK_ADD_NAME, 0);
 
-        number = sim_inode_new(disk->state, DCN_KIND_REGULAR, mode & ~(uint32_t)UMASK);
+        number = sim_inode_new(disk->state, DCN_KIND_REGULAR, mode & ~(uint32_t)UMASK, f->system);
         sim_names_set(&f->now, last, number);
         disk->state->inodes[number].links = 1;
         c->name = sim_copy_text(last);
@@ -79,10 +96,11 @@ static decant_status sim_open(dcn_dir *d, const char *text, unsigned flags, uint
 static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, decant_error *err)
 {
     name *found = sim_names_find(&folder_of(d)->now, text);
+    const folder *below = strcmp(d->path, ".") == 0 ? sim_find_folder(disk_of(d->io)->state, text, strlen(text)) : NULL;
     bool is_tmp = disk_of(d->io)->is_tmp;
 
     if (strcmp(text, ".") == 0)
-        *out = (dcn_facts){.dev = SIM_DEVICE + disk_of(d->io)->state->boots,
+        *out = (dcn_facts){.dev = sim_device(disk_of(d->io), folder_of(d)->system),
                            .ino = UINT64_MAX - ((sim_dir *)d)->folder,
                            .kind = DCN_KIND_FOLDER,
                            .mode = is_tmp ? 01777 : disk_of(d->io)->folder_mode,
@@ -90,8 +108,12 @@ static decant_status sim_stat(dcn_dir *d, const char *text, dcn_facts *out, deca
                            .ours = !is_tmp};
     else if (found)
         sim_facts_of(disk_of(d->io), found->inode, out);
-    else if (strcmp(d->path, ".") == 0 && sim_find_folder(disk_of(d->io)->state, text, strlen(text)))
-        *out = (dcn_facts){.dev = 7, .ino = UINT64_MAX - 1, .kind = DCN_KIND_FOLDER, .mode = 0755, .links = 2};
+    else if (below)
+        *out = (dcn_facts){.dev = sim_device(disk_of(d->io), below->system),
+                           .ino = UINT64_MAX - (uint64_t)(below - disk_of(d->io)->state->folders),
+                           .kind = DCN_KIND_FOLDER,
+                           .mode = 0755,
+                           .links = 2};
     else
         return sim_failed(DECANT_NOT_FOUND, ENOENT, err);
     return DECANT_OK;
@@ -139,6 +161,8 @@ static decant_status sim_rename(dcn_dir *d, const char *text, const char *to, un
         return sim_failed(DECANT_EXISTS, EEXIST, err);
     if (old && disk->state->inodes[old->inode].kind == DCN_KIND_FOLDER)
         return sim_failed(DECANT_DENIED, EISDIR, err);
+    if (disk->state->inodes[number].fixed || (old && disk->state->inodes[old->inode].fixed))
+        return sim_failed(DECANT_DENIED, EPERM, err);
     if (old && old->inode == number)
         return DECANT_OK; /* two names of one file: POSIX leaves both */
     if (old)
@@ -184,6 +208,8 @@ static decant_status sim_remove(dcn_dir *d, const char *text, decant_error *err)
         return sim_failed(DECANT_NOT_FOUND, ENOENT, err);
     if (s->inodes[found->inode].kind == DCN_KIND_FOLDER)
         return sim_failed(DECANT_DENIED, EISDIR, err);
+    if (s->inodes[found->inode].fixed)
+        return sim_failed(DECANT_DENIED, EPERM, err);
     s->inodes[found->inode].links--;
     sim_names_drop(&f->now, text);
     sim_changes_add(&f->changes, SIMDISK_DROP_NAME, 0)->name = sim_copy_text(text);
@@ -210,10 +236,26 @@ static decant_status sim_space(dcn_dir *d, dcn_space *out, decant_error *err)
 
     if (sim_lacks(disk, DCN_DO_SPACE))
         return sim_failed(DECANT_UNSUPPORTED, ENOSYS, err);
-    *out = (dcn_space){.free = disk->capacity == UINT64_MAX ? UINT64_MAX : sim_free_room(disk),
-                       .block = disk->block,
-                       .limit = disk->limit,
-                       .shares = !sim_lacks(disk, DCN_DO_CLONE)};
+    *out = (dcn_space){
+        .free = disk->capacity == UINT64_MAX || folder_of(d)->system ? UINT64_MAX : sim_free_room(disk),
+        .block = disk->block,
+        .unit = sim_unit(disk),
+        .limit = disk->limit,
+        .shares = !sim_lacks(disk, DCN_DO_CLONE),
+        .punches = !sim_lacks(disk, DCN_DO_PUNCH),
+    };
+    return DECANT_OK;
+}
+
+static decant_status sim_where(dcn_dir *d, char *out, size_t size, decant_error *err)
+{
+    const char *path = folder_of(d)->path;
+
+    if (sim_lacks(disk_of(d->io), DCN_DO_WHERE))
+        return sim_failed(DECANT_UNSUPPORTED, ENOENT, err);
+    if (strlen(path) + 2 > size)
+        return sim_failed(DECANT_UNSUPPORTED, ENAMETOOLONG, err);
+    sprintf(out, "/%s", strcmp(path, ".") == 0 ? "" : path);
     return DECANT_OK;
 }
 
@@ -234,6 +276,7 @@ static const dcn_dir_ops dir_ops = {
     .remove = sim_remove,
     .sync = sim_sync_dir,
     .space = sim_space,
+    .where = sim_where,
     .close = sim_close_dir,
 };
 

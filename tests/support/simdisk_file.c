@@ -33,6 +33,7 @@ decant_status sim_failed(decant_status status, int code, decant_error *err)
 
 bool sim_lacks(const simdisk *disk, dcn_verb verb)
 {
+    _Static_assert(DCN_VERB_COUNT <= 8 * sizeof disk->lacks, "a bit for each verb");
     return disk->lacks & 1u << verb;
 }
 
@@ -153,12 +154,17 @@ static decant_status sim_sync(dcn_file *f, decant_error *err)
     return DECANT_OK;
 }
 
+uint64_t sim_device(const simdisk *disk, size_t system)
+{
+    return SIM_DEVICE + disk->state->boots + (uint64_t)system * 1000;
+}
+
 void sim_facts_of(const simdisk *disk, size_t number, dcn_facts *out)
 {
     const inode *i = &disk->state->inodes[number];
 
     *out = (dcn_facts){
-        .dev = SIM_DEVICE + disk->state->boots,
+        .dev = sim_device(disk, i->system),
         .ino = number + 1,
         .birth = i->birth,
         .mtime = i->now.mtime,
@@ -170,6 +176,7 @@ void sim_facts_of(const simdisk *disk, size_t number, dcn_facts *out)
         .gid = i->now.attributes.gid,
         .ours = i->now.attributes.uid == SIM_USER,
         .mine = i->now.attributes.uid == SIM_USER,
+        .fixed = i->fixed,
         .kind = i->kind,
     };
 }
@@ -229,7 +236,8 @@ static decant_status sim_copy(dcn_file *f, uint64_t at, dcn_file *from, uint64_t
     const blob *data = inode_of(from)->now.data;
     dcn_chunk chunk = {0};
 
-    if (sim_lacks(disk_of(f), DCN_DO_COPY) || dcn_outside(from_at, len, sim_blob_len(data)))
+    if (sim_lacks(disk_of(f), DCN_DO_COPY) || inode_of(f)->system != inode_of(from)->system ||
+        dcn_outside(from_at, len, sim_blob_len(data)))
         return sim_failed(DECANT_UNSUPPORTED, ENOSYS, err);
     chunk = (dcn_chunk){len ? data->bytes + from_at : NULL, (size_t)len};
     return sim_write(f, at, &chunk, 1, err);
@@ -263,6 +271,119 @@ static decant_status sim_clone(dcn_file *f, uint64_t at, dcn_file *from, uint64_
     return sim_copy(f, at, from, from_at, len, err);
 }
 
+static decant_status sim_punch(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
+{
+    decant_status rc = check_writable(f, 0, err);
+    change *c;
+
+    if (rc)
+        return rc;
+    if (sim_lacks(disk_of(f), DCN_DO_PUNCH))
+        return sim_failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    c = sim_changes_add(&inode_of(f)->changes, SIMDISK_PUNCH, 0);
+    c->at = at;
+    c->len = len;
+    make(disk_of(f), inode_of(f), c);
+    return DECANT_OK;
+}
+
+static decant_status sim_extents(dcn_file *f, dcn_extents *out, decant_error *err)
+{
+    const image *now = &inode_of(f)->now;
+
+    if (sim_lacks(disk_of(f), DCN_DO_EXTENTS))
+        return sim_failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    *out = (dcn_extents){.shared = now->shared,
+                         .largest = dcn_min(disk_of(f)->extent, sim_blob_len(now->blocks) * disk_of(f)->block)};
+    return DECANT_OK;
+}
+
+/* Whether a block is data, as far as this disk tells. */
+static bool is_data(const simdisk *disk, const inode *i, size_t block)
+{
+    uint64_t at = block * disk->block;
+
+    if (disk->holes == SIMDISK_NO_HOLES)
+        return true;
+    for (size_t n = 0; disk->holes == SIMDISK_DIRTY_HOLES && n < i->changes.count; n++) {
+        const change *c = i->changes.items[n].change;
+
+        if (c->what == SIMDISK_WRITE && c->at < at + disk->block && at < c->at + c->len)
+            return false;
+    }
+    return block < sim_blob_len(i->now.blocks) && i->now.blocks->bytes[block] & SIM_WRITTEN;
+}
+
+static decant_status sim_data(dcn_file *f, uint64_t at, uint64_t *begin, uint64_t *end, decant_error *err)
+{
+    const simdisk *disk = disk_of(f);
+    const inode *i = inode_of(f);
+    uint64_t size = sim_blob_len(i->now.data), from = dcn_min(at, size), to;
+
+    if (sim_lacks(disk, DCN_DO_DATA))
+        return sim_failed(DECANT_UNSUPPORTED, EINVAL, err);
+    while (from < size && !is_data(disk, i, (size_t)(from / disk->block)))
+        from = dcn_min(size, (from / disk->block + 1) * disk->block);
+    for (to = from; to < size && is_data(disk, i, (size_t)(to / disk->block));)
+        to = dcn_min(size, (to / disk->block + 1) * disk->block);
+    *begin = from;
+    *end = to;
+    return DECANT_OK;
+}
+
+static decant_status sim_alone(dcn_file *f, decant_error *err)
+{
+    const inode *i = inode_of(f);
+
+    if (sim_lacks(disk_of(f), DCN_DO_ALONE))
+        return sim_failed(DECANT_UNSUPPORTED, EINVAL, err);
+    if (i->now.attributes.uid != SIM_USER)
+        return sim_failed(DECANT_UNSUPPORTED, EACCES, err);
+    return i->someone || i->opens > 1 ? sim_failed(DECANT_BUSY, EAGAIN, err) : DECANT_OK;
+}
+
+static decant_status sim_note(dcn_file *f, const char *text, decant_error *err)
+{
+    inode *i = inode_of(f);
+    change *c;
+
+    if (sim_lacks(disk_of(f), DCN_DO_NOTE))
+        return sim_failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    c = sim_changes_add(&i->changes, SIMDISK_NOTE, 0);
+    c->name = sim_copy_text(text);
+    sim_apply(disk_of(f), &i->now, c, UINT64_MAX);
+    return DECANT_OK;
+}
+
+static decant_status sim_read_note(dcn_file *f, char *out, size_t size, decant_error *err)
+{
+    const blob *note = inode_of(f)->now.note;
+
+    if (sim_lacks(disk_of(f), DCN_DO_READ_NOTE))
+        return sim_failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    if (!note)
+        return sim_failed(DECANT_NOT_FOUND, ENODATA, err);
+    if (note->len > size)
+        return sim_failed(DECANT_UNSUPPORTED, ERANGE, err);
+    memcpy(out, note->bytes, note->len);
+    return DECANT_OK;
+}
+
+static decant_status sim_set_mtime(dcn_file *f, int64_t ns, decant_error *err)
+{
+    inode *i = inode_of(f);
+    change *c;
+
+    if (sim_lacks(disk_of(f), DCN_DO_SET_MTIME))
+        return sim_failed(DECANT_UNSUPPORTED, EOPNOTSUPP, err);
+    if (i->now.attributes.uid != SIM_USER)
+        return sim_failed(DECANT_DENIED, EPERM, err);
+    c = sim_changes_add(&i->changes, SIMDISK_TIME, 0);
+    c->mtime = ns;
+    sim_apply(disk_of(f), &i->now, c, UINT64_MAX);
+    return DECANT_OK;
+}
+
 static void sim_close(dcn_file *f)
 {
     sim_file *file = (sim_file *)f;
@@ -271,6 +392,8 @@ static void sim_close(dcn_file *f)
     if (file->locked)
         i->locked = false;
     i->opens--;
+    if (i->nameless)
+        sim_inode_clear(i);
     disk_of(f)->open_files--;
     free((void *)(uintptr_t)f->path);
     free(file);
@@ -289,6 +412,13 @@ static const dcn_file_ops file_ops = {
     .copy = sim_copy,
     .forget = sim_forget,
     .clone = sim_clone,
+    .punch = sim_punch,
+    .extents = sim_extents,
+    .data = sim_data,
+    .alone = sim_alone,
+    .note = sim_note,
+    .read_note = sim_read_note,
+    .set_mtime = sim_set_mtime,
 };
 
 dcn_file *sim_file_new(dcn_dir *d, const char *text, size_t number, unsigned flags)
@@ -296,8 +426,8 @@ dcn_file *sim_file_new(dcn_dir *d, const char *text, size_t number, unsigned fla
     sim_file *file = sim_take(sizeof *file);
 
     file->base = (dcn_file){.ops = &file_ops, .io = d->io};
-    if (strcmp(d->path, ".") == 0) {
-        file->base.path = sim_copy_text(text);
+    if (strcmp(d->path, ".") == 0 || !text[0]) {
+        file->base.path = sim_copy_text(text[0] ? text : d->path);
     } else {
         char *path = sim_take(strlen(d->path) + strlen(text) + 2);
 

@@ -107,7 +107,8 @@ void sim_changes_drop_lost(changes *list)
     size_t kept = 0;
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].lost)
+        if (list->items[i].lost &&
+            (list->items[i].change->what == SIMDISK_WRITE || list->items[i].change->what == SIMDISK_RESIZE))
             change_unref(list->items[i].change);
         else
             list->items[kept++] = list->items[i];
@@ -174,6 +175,10 @@ names sim_names_copy(const names *list)
 
 folder *sim_find_folder(const simdisk_state *s, const char *path, size_t len)
 {
+    for (; len && *path == '/'; len--)
+        path++;
+    if (len == 0)
+        return &s->folders[0];
     for (size_t i = 0; i < s->folder_count; i++)
         if (strlen(s->folders[i].path) == len && memcmp(s->folders[i].path, path, len) == 0)
             return &s->folders[i];
@@ -198,12 +203,12 @@ inode *sim_inode_at(const simdisk_state *s, const char *path)
     return found ? &s->inodes[found->inode] : NULL;
 }
 
-size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode)
+size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode, size_t system)
 {
     image fresh = {.attributes = {.mode = mode, .uid = SIM_USER, .gid = SIM_USER}, .mtime = ++s->clock};
 
     s->inodes = sim_grow(s->inodes, s->inode_count, &s->inode_cap, sizeof *s->inodes);
-    s->inodes[s->inode_count] = (inode){.kind = kind, .now = fresh, .safe = fresh, .birth = s->clock};
+    s->inodes[s->inode_count] = (inode){.kind = kind, .now = fresh, .safe = fresh, .birth = s->clock, .system = system};
     return s->inode_count++;
 }
 
@@ -219,8 +224,8 @@ uint64_t simdisk_used(const simdisk *disk)
     uint64_t used = 0;
 
     for (size_t i = 0; i < disk->state->inode_count; i++)
-        if (disk->state->inodes[i].links || disk->state->inodes[i].opens)
-            used += sim_blocks_used(&disk->state->inodes[i].now);
+        if (!disk->state->inodes[i].system && (disk->state->inodes[i].links || disk->state->inodes[i].opens))
+            used += sim_blocks_taken(&disk->state->inodes[i].now);
     return used * disk->block;
 }
 

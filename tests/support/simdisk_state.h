@@ -26,8 +26,8 @@ typedef struct change {
     uint64_t at, len; /* len is also a new size */
     size_t inode;
     attributes attributes;
-    int64_t mtime; /* that it gives the file; 0: none */
-    char *name, *to;
+    int64_t mtime;   /* that it gives the file; 0: none */
+    char *name, *to; /* name: also the text of a note */
     uint8_t data[];
 } change;
 
@@ -46,9 +46,17 @@ typedef struct changes {
 typedef struct image {
     attributes attributes;
     int64_t mtime;
+    bool shared; /* with another file: its blocks are not free when it gives them up */
     blob *data;
-    blob *blocks; /* a byte for each: allocated */
+    blob *blocks; /* a byte of flags for each */
+    blob *note;   /* a text with its NUL */
 } image;
+
+enum {
+    SIM_USED = 1,
+    SIM_WRITTEN = 2, /* not only reserved: no hole */
+    SIM_STUCK = 4    /* given up, but still taken until its extent is; may be used anew */
+};
 
 typedef struct inode {
     dcn_kind kind;
@@ -56,7 +64,10 @@ typedef struct inode {
     changes changes; /* that lead from `safe` to `now` */
     int64_t birth;
     size_t links, opens;
+    size_t system;     /* the number of its file system; 0: the one whose room is counted */
     bool locked, held; /* by a handle; by another process */
+    bool someone;      /* another process has it open */
+    bool fixed, nameless;
 } inode;
 
 typedef struct name {
@@ -71,6 +82,7 @@ typedef struct names {
 
 typedef struct folder {
     char *path;
+    size_t system;
     names now, safe;
     changes changes;
 } folder;
@@ -100,7 +112,7 @@ void sim_blob_write(blob **b, size_t at, const void *data, size_t len);
 /* The change is yours to fill in; there is room for `len` bytes of data. */
 change *sim_changes_add(changes *list, simdisk_change what, size_t len);
 void sim_changes_clear(changes *list);
-void sim_changes_drop_lost(changes *list); /* what a sync has lost is not there, and will not be */
+void sim_changes_drop_lost(changes *list); /* content that a sync has lost is not there, and will not be */
 changes sim_changes_copy(const changes *list);
 
 name *sim_names_find(const names *list, const char *text);
@@ -109,20 +121,23 @@ void sim_names_drop(names *list, const char *text);
 void sim_names_clear(names *list);
 names sim_names_copy(const names *list);
 
+/* A path may be absolute, which is from ".". */
 folder *sim_find_folder(const simdisk_state *s, const char *path, size_t len);
 folder *sim_folder_at(const simdisk_state *s, const char *path, const char **last);
 inode *sim_inode_at(const simdisk_state *s, const char *path);
-size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode);
+size_t sim_inode_new(simdisk_state *s, dcn_kind kind, uint32_t mode, size_t system);
 void sim_inode_clear(inode *i);
 
 /* An image becomes what another is, and shares its blobs until one of them changes. */
 void sim_image_become(image *img, const image *from);
 void sim_image_clear(image *img);
 
-/* What a change does, and of one that may tear what those sectors of it do whose bits are set. */
+/* What a change does, and of one that may tear what those sectors or units of it do whose bits are set. */
 void sim_apply(const simdisk *disk, image *img, const change *c, uint64_t sectors);
 
+uint64_t sim_unit(const simdisk *disk);
 size_t sim_blocks_used(const image *img);
+size_t sim_blocks_taken(const image *img); /* with those that are stuck */
 uint64_t sim_free_room(const simdisk *disk);
 bool sim_has_room(const simdisk *disk, const inode *i, uint64_t at, uint64_t len); /* for blocks under [at, at + len) */
 
@@ -132,8 +147,8 @@ dcn_file *sim_file_new(dcn_dir *d, const char *text, size_t number, unsigned fla
 decant_status sim_failed(decant_status status, int code, decant_error *err);
 bool sim_lacks(const simdisk *disk, dcn_verb verb);
 bool sim_lies(simdisk *disk, changes *list); /* whether this sync does: then what is pending is lost */
-bool sim_wait_behind_lost(
-    changes *list); /* true if what was lost stands in the way: then the rest waits, safe, behind it */
+bool sim_wait_behind_lost(changes *list); /* whether what was lost stands in the way: the rest waits, safe, behind it */
+uint64_t sim_device(const simdisk *disk, size_t system);
 void sim_facts_of(const simdisk *disk, size_t number, dcn_facts *out);
 void sim_set_size(simdisk *disk, inode *i, uint64_t len);
 

@@ -208,6 +208,7 @@ TEST(wrappers__tell_the_gate_what_the_call_is)
     CHECK_OK(dcn_file_resize(file, 9, &err), &err);
     CHECK_OK(dcn_file_reserve(file, 2, 7, &err), &err);
     CHECK_OK(dcn_file_copy(file, 1, file, 5, 4, &err), &err);
+    CHECK_OK(dcn_file_punch(file, 3, 6, &err), &err);
     CHECK_OK(dcn_dir_list(dir, ignore, NULL, &err), &err);
     CHECK_OK(dcn_dir_rename(dir, "f", "g", 0, &err), &err);
     CHECK_FAILS(dcn_dir_remove(dir, "f", &err), DECANT_NOT_FOUND, &err);
@@ -219,6 +220,7 @@ TEST(wrappers__tell_the_gate_what_the_call_is)
                                 "resize f 9\n"
                                 "reserve f 2+7\n"
                                 "copy f 1+4\n"
+                                "punch f 3+6\n"
                                 "list .\n"
                                 "rename f g\n"
                                 "remove f = not_found\n"
