@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DIGITS_MOST = 9 }; /* more than any set has, and what fits 32 bits */
+enum { DIGITS_MOST = DCN_SPLIT_LONGER + 1 }; /* more than any set has, and what fits 32 bits */
 
 /* The number whose digits are [from, to). False: there are none, too many, or something else is among them. */
 static bool number_in(const char *name, size_t from, size_t to, uint32_t *out)

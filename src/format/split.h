@@ -13,6 +13,9 @@ typedef struct dcn_split {
     uint32_t number, count;
 } dcn_split;
 
+/* Bytes by which the name of another part may be longer: not all put zeros in front of its number. */
+enum { DCN_SPLIT_LONGER = 8 };
+
 /* A bare name taken apart. False: it is none of a part. */
 bool dcn_split_parse(const char *name, dcn_split *out);
 

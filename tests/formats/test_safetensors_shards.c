@@ -506,6 +506,25 @@ TEST(shards__are_one_model_by_their_names)
     simdisk_free(&disk);
 }
 
+TEST(shards__may_be_numbered_without_zeros_in_front)
+{
+    simdisk *disk = simdisk_new();
+    decant_model *model = NULL;
+    char name[40], tensors[4] = "a1";
+
+    for (int i = 1; i <= 10; i++, tensors[0]++) {
+        snprintf(name, sizeof name, "m-%d-of-10.safetensors", i);
+        put_shard(disk, name, tensors, NULL);
+    }
+    CHECK_OK(open_set(disk, "m-1-of-10.safetensors", 0, &model), &err);
+    CHECK_TEXT(names_of(model), "a b c d e f g h i j");
+    decant_model_close(&model);
+    CHECK_OK(open_set(disk, ".", 0, &model), &err);
+    CHECK_TEXT(names_of(model), "a b c d e f g h i j");
+    decant_model_close(&model);
+    simdisk_free(&disk);
+}
+
 TEST(shards__without_an_index_are_all_there_and_disjoint)
 {
     simdisk *disk = simdisk_new();

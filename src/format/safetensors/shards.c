@@ -334,7 +334,7 @@ static decant_status list_mapped(set *s)
 static decant_status list_named(set *s, const dcn_split *part)
 {
     const char *base = dcn_input_base(s->in);
-    size_t room = strlen(base) + 1;
+    size_t room = strlen(base) + DCN_SPLIT_LONGER + 1;
 
     if (part->count > s->limits->shards)
         return too_many_shards(s, part->count);
