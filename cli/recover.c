@@ -67,8 +67,11 @@ static void show(const decant_recovery *recovery, size_t index, const decant_rec
         puts(": is being written now");
         break;
     case DECANT_STAGE_BEGUN:
-        printf(": interrupted before all of its %zu file%s, %s, %s written; nothing is lost\n", save->file_count,
-               cli_plural(save->file_count), cli_size(number, save->bytes), save->file_count == 1 ? "was" : "were");
+        if (!save->file_count)
+            puts(": interrupted before anything was written; nothing is lost");
+        else
+            printf(": interrupted before all of its %zu file%s, %s, %s written; nothing is lost\n", save->file_count,
+                   cli_plural(save->file_count), cli_size(number, save->bytes), save->file_count == 1 ? "was" : "were");
         put_command("undo", "--undo", save->path, "as before; then save again");
         break;
     case DECANT_STAGE_COMPLETE:

@@ -2,7 +2,7 @@
  *  (1) The file has its final size, and header and BEGIN are durable, before anything that BEGIN names exists: no later
  *      record needs room, and without a BEGIN that fits nothing has been changed.
  *  (2) A cell is one sector, which is there or is not. Each is chained to the one before it by its checksum; reading ends at
- *      the first that does not fit. (A read that fails is a failure, not an end.)
+ *      the first that does not fit. (A read that fails is a failure, not an end; nor is a cell that no crash leaves.)
  *  (3) After a write or a sync that failed nothing more is put into it: a record behind a lost one would never be read.
  *  (4) A journal is a licence to rename and delete. It is believed only if it is a regular file with one name, reached
  *      without a link, owned by the caller and writable by nobody else, in a folder where nobody else can put it.
@@ -282,6 +282,15 @@ static decant_status no_journal(decant_error *err, const char *why)
     return DECANT_MALFORMED;
 }
 
+decant_status dcn_journal_damaged(decant_error *err, const char *why)
+{
+    decant_error_set(err, DECANT_MALFORMED, "this journal is damaged: %s", why);
+    dcn_error_hint(err,
+                   "nothing was touched: save again under another name, then remove it and its files, which end in "
+                   ".jpart");
+    return DECANT_MALFORMED;
+}
+
 /* All of it, from the medium. */
 static decant_status read_content(dcn_journal *j, uint64_t size, decant_error *err)
 {
@@ -341,6 +350,7 @@ static decant_status read_header(dcn_journal *j, decant_error *err)
     memcpy(j->by.boot, header + 32, sizeof j->by.boot);
     j->by.process = dcn_le64(header + 48);
     j->cells = dcn_min(dcn_le64(header + 56), j->content.len / CELL);
+    j->cut = j->cells < dcn_le64(header + 56);
     return DECANT_OK;
 }
 
@@ -419,6 +429,21 @@ decant_status dcn_journal_check_unbegun(const dcn_journal *j, decant_error *err)
             return no_journal(err, "what it begins with is damaged, and something follows it");
     }
     return DECANT_OK;
+}
+
+/*
+ * Behind BEGIN there are zeros that last until they are written over: a crash leaves those, or the rest of a record whose
+ * beginning is not there. Anything else was a record, and it may have been COMMIT.
+ */
+decant_status dcn_journal_check_end(const dcn_journal *j, decant_error *err)
+{
+    const uint8_t *cell = j->content.data + j->next * CELL;
+    uint64_t at;
+
+    if (j->next >= j->cells || dcn_le32(cell) == DCN_RECORD_NONE)
+        return DECANT_OK;
+    at = dcn_le64(cell + 16);
+    return at && at % LOAD == 0 ? DECANT_OK : dcn_journal_damaged(err, "a record of it does not fit its checksum");
 }
 
 void dcn_journal_close(dcn_journal *j)

@@ -28,6 +28,7 @@ typedef struct dcn_journal {
     uint64_t cells;           /* in all, the header among them */
     uint64_t next;            /* the cell that is written or read next */
     uint64_t chain;           /* checksum of the cell before it */
+    bool cut;                 /* shorter than it was made: what is behind its end is lost, if it ever was there */
     bool made;                /* by us, and goes with us */
     bool lockless;            /* the file system has no locks: whether a save is under way cannot be told */
     bool broken;              /* a write or sync failed: nothing more is put into it */
@@ -90,6 +91,16 @@ decant_status dcn_journal_next(dcn_journal *j, dcn_record *out, decant_error *er
  * @return DECANT_MALFORMED
  */
 decant_status dcn_journal_check_unbegun(const dcn_journal *j, decant_error *err);
+
+/*
+ * Where the last record behind BEGIN was read: that it is the last, and not the last that can be read.
+ *
+ * @return DECANT_MALFORMED
+ */
+decant_status dcn_journal_check_end(const dcn_journal *j, decant_error *err);
+
+/* That a journal says less than it did. */
+decant_status dcn_journal_damaged(decant_error *err, const char *why);
 
 void dcn_journal_close(dcn_journal *j);
 

@@ -23,6 +23,28 @@ static decant_status unknown_record(unsigned type, decant_error *err)
     return DECANT_UNSUPPORTED;
 }
 
+/* Until BEGIN lasts, and the journal has its size, no part is made: where there is one, there was more to be read. */
+static decant_status check_unmade(const dcn_leftover *l, decant_error *err)
+{
+    dcn_buf journals = {0}, parts = {0};
+    char *end = NULL;
+    decant_status rc = dcn_leftovers_list(l->dir, &journals, &parts, err);
+
+    if (rc || (rc = dcn_part_name("", l->journal.transaction, true, &end, err)))
+        goto done;
+    for (size_t i = 0; i < parts.len && rc == DECANT_OK; i += strlen((char *)parts.data + i) + 1) {
+        const char *part = (char *)parts.data + i;
+
+        if (strlen(part) > strlen(end) && strcmp(part + strlen(part) - strlen(end), end) == 0)
+            rc = dcn_journal_damaged(err, l->journal.cut ? "its end is missing" : "what it begins with does not fit");
+    }
+done:
+    dcn_free(&end);
+    dcn_buf_close(&parts);
+    dcn_buf_close(&journals);
+    return rc;
+}
+
 static decant_status read_records(dcn_leftover *l, decant_error *err)
 {
     dcn_record record;
@@ -32,7 +54,7 @@ static decant_status read_records(dcn_leftover *l, decant_error *err)
         return rc;
     if (record.type == DCN_RECORD_NONE) {
         l->stage = DCN_STAGE_NOTHING;
-        return dcn_journal_check_unbegun(&l->journal, err);
+        return (rc = dcn_journal_check_unbegun(&l->journal, err)) ? rc : check_unmade(l, err);
     }
     if (record.type != DCN_RECORD_BEGIN)
         return unknown_record(record.type, err);
@@ -46,7 +68,9 @@ static decant_status read_records(dcn_leftover *l, decant_error *err)
             return rc;
         l->stage = DCN_STAGE_COMMITTED;
     }
-    return rc;
+    if (rc || (rc = dcn_journal_check_end(&l->journal, err)))
+        return rc;
+    return l->stage == DCN_STAGE_BEGUN && l->journal.cut ? check_unmade(l, err) : DECANT_OK;
 }
 
 static bool is_same_boot(const dcn_self *a, const dcn_self *b)

@@ -25,6 +25,7 @@ class Recover(support.Case):
         support.write(self.path("m.decant-journal"), bytes(1024))
         shown = self.decant("recover")
         self.assertEqual(shown.code, 5)
+        self.assertTrue(shown.out.startswith("m.decant-journal: interrupted before anything was written; nothing is lost\n"))
         self.assertIn("decant recover --undo m.decant-journal", shown.out)
         self.refused(4, "recover", "--resume", says="cannot be finished")
         self.assertEqual(self.works("recover", "--undo", "m.decant-journal").err,

@@ -218,6 +218,18 @@ static void tamper(const wreck *w, size_t at, uint8_t value)
     free(copy);
 }
 
+static void shorten(const wreck *w, size_t to)
+{
+    size_t len;
+    const uint8_t *bytes = simdisk_get(w->disk, journal, &len);
+    uint8_t *copy = malloc(to);
+
+    CHECK(copy != NULL && len > to);
+    memcpy(copy, bytes, to);
+    simdisk_put(w->disk, journal, copy, to);
+    free(copy);
+}
+
 TEST(recover__refuses_a_journal_of_a_later_version_by_name)
 {
     wreck w;
@@ -233,7 +245,6 @@ TEST(recover__refuses_a_journal_of_a_later_version_by_name)
 TEST(recover__refuses_what_is_no_journal_and_one_that_is_damaged_at_its_beginning)
 {
     wreck w;
-    decant_error err;
 
     strand(&w, "a.bin", false);
     tamper(&w, 0, 'X');
@@ -253,9 +264,32 @@ TEST(recover__refuses_what_is_no_journal_and_one_that_is_damaged_at_its_beginnin
     check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
     clear_away(&w);
 
-    strand(&w, "a.bin", false);
-    tamper(&w, 1024 + 40, 0xFF); /* COMMIT is as good as not there */
-    CHECK_OK(act(&w, false, &err), &err);
+    strand(&w, NULL, false); /* BEGIN, and parts that it must have spoken of */
+    tamper(&w, 512 + 40, 0xFF);
+    check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
+    clear_away(&w);
+}
+
+/* Undone as one that was never complete it would be new in part, with the rest thrown away. */
+TEST(recover__takes_no_damaged_COMMIT_for_one_that_was_never_written)
+{
+    static const size_t places[] = {1024, 1024 + 4, 1024 + 8, 1024 + 16, 1024 + 24, 1024 + 32, 1024 + 511};
+    wreck w;
+    decant_error err;
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        strand(&w, "b.bin", false);
+        tamper(&w, places[i], 0xA5);
+        check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
+        CHECK_FAILS(act(&w, false, &err), DECANT_MALFORMED, &err);
+        CHECK_HAS(err.message, "damaged: a record");
+        clear_away(&w);
+    }
+    strand(&w, "b.bin", false);
+    shorten(&w, 1024);
+    check_stuck(&w, DECANT_MALFORMED, DECANT_MALFORMED);
+    CHECK_FAILS(act(&w, false, &err), DECANT_MALFORMED, &err);
+    CHECK_HAS(err.message, "damaged: its end");
     clear_away(&w);
 }
 
