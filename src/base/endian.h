@@ -3,6 +3,7 @@
 #define DCN_BASE_ENDIAN_H
 
 #include <stdint.h>
+#include <string.h>
 
 static inline uint16_t dcn_le16(const void *at)
 {
@@ -59,16 +60,11 @@ static inline uint64_t dcn_be(const void *at, unsigned bytes)
 
 static inline void dcn_put_be64(void *at, uint64_t value)
 {
-    uint8_t *p = at;
+    const uint8_t bytes[] = {(uint8_t)(value >> 56), (uint8_t)(value >> 48), (uint8_t)(value >> 40),
+                             (uint8_t)(value >> 32), (uint8_t)(value >> 24), (uint8_t)(value >> 16),
+                             (uint8_t)(value >> 8),  (uint8_t)value};
 
-    p[0] = (uint8_t)(value >> 56);
-    p[1] = (uint8_t)(value >> 48);
-    p[2] = (uint8_t)(value >> 40);
-    p[3] = (uint8_t)(value >> 32);
-    p[4] = (uint8_t)(value >> 24);
-    p[5] = (uint8_t)(value >> 16);
-    p[6] = (uint8_t)(value >> 8);
-    p[7] = (uint8_t)value;
+    memcpy(at, bytes, sizeof bytes); /* at once, or compilers take what stands in front of them for more of the same */
 }
 
 #endif
