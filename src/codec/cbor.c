@@ -512,24 +512,23 @@ unsigned dcn_cbor_head_len(uint64_t value)
     return value < ONE_BYTE ? 1 : value <= UINT8_MAX ? 2 : value <= UINT16_MAX ? 3 : value <= UINT32_MAX ? 5 : 9;
 }
 
-/* An initial byte and 1 to 8 `bytes` more: eight are written, what is behind them is written over. */
-static void put_head(dcn_buf *buf, dcn_cbor_type type, unsigned info, uint64_t value, unsigned bytes)
+/* An initial byte and 1 to 8 `bytes` more: eight are written, what is behind them is written over. @return how many in all */
+static unsigned write_head(uint8_t *at, dcn_cbor_type type, unsigned info, uint64_t value, unsigned bytes)
 {
-    uint8_t *at = dcn_buf_reserve(buf, 9);
-
-    if (at) {
-        at[0] = (uint8_t)(type << 5 | info);
-        dcn_put_be64(at + 1, value << 8 * (8 - bytes));
-        dcn_buf_advance(buf, 1 + bytes);
-    }
+    dcn_put_be64(at + 1, value << 8 * (8 - bytes));
+    at[0] = (uint8_t)(type << 5 | info);
+    return 1 + bytes;
 }
 
-void dcn_cbor_put_long(dcn_buf *buf, dcn_cbor_type type, uint64_t value)
+unsigned dcn_cbor_write_long(uint8_t *at, dcn_cbor_type type, uint64_t value)
 {
-    static const uint8_t info[] = {[1] = ONE_BYTE, [2] = ONE_BYTE + 1, [4] = ONE_BYTE + 2, [8] = EIGHT_BYTES};
-    unsigned more = dcn_cbor_head_len(value) - 1;
-
-    put_head(buf, type, info[more], value, more);
+    if (value <= UINT8_MAX)
+        return write_head(at, type, ONE_BYTE, value, 1);
+    if (value <= UINT16_MAX)
+        return write_head(at, type, ONE_BYTE + 1, value, 2);
+    if (value <= UINT32_MAX)
+        return write_head(at, type, ONE_BYTE + 2, value, 4);
+    return write_head(at, type, EIGHT_BYTES, value, 8);
 }
 
 void dcn_cbor_put_i64(dcn_buf *buf, int64_t value)
@@ -550,14 +549,22 @@ void dcn_cbor_put_null(dcn_buf *buf)
     dcn_cbor_put(buf, DCN_CBOR_OTHER, NIL);
 }
 
+static void put_float(dcn_buf *buf, unsigned info, uint64_t bits, unsigned bytes)
+{
+    uint8_t *at = dcn_buf_reserve(buf, DCN_CBOR_HEAD);
+
+    if (at)
+        buf->len += write_head(at, DCN_CBOR_OTHER, info, bits, bytes);
+}
+
 void dcn_cbor_put_f64(dcn_buf *buf, uint64_t bits)
 {
     uint64_t narrowed;
 
     if (narrow(bits, half, &narrowed))
-        put_head(buf, DCN_CBOR_OTHER, HALF, narrowed, 2);
+        put_float(buf, HALF, narrowed, 2);
     else if (narrow(bits, single, &narrowed))
-        put_head(buf, DCN_CBOR_OTHER, SINGLE, narrowed, 4);
+        put_float(buf, SINGLE, narrowed, 4);
     else
-        put_head(buf, DCN_CBOR_OTHER, DOUBLE, bits, 8);
+        put_float(buf, DOUBLE, bits, 8);
 }

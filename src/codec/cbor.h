@@ -92,22 +92,38 @@ uint64_t dcn_cbor_offset(const dcn_cbor *cbor);
 
 /* --- writing: always the shortest head ---------------------------------------------------------------------------- */
 
-/* A head of more than one byte: what dcn_cbor_put() calls for large values. */
-void dcn_cbor_put_long(dcn_buf *buf, dcn_cbor_type type, uint64_t value);
+enum { DCN_CBOR_HEAD = 9 }; /* bytes of the longest head, for which there is to be room wherever one is written */
 
-/* A head: an integer, a length or a count. */
+/* A head of more than one byte: what dcn_cbor_write() does with large values. */
+unsigned dcn_cbor_write_long(uint8_t *at, dcn_cbor_type type, uint64_t value);
+
+/* Writes a head: an integer, a length or a count. @return its bytes */
+static inline unsigned dcn_cbor_write(uint8_t *at, dcn_cbor_type type, uint64_t value)
+{
+    if (value >= 24)
+        return dcn_cbor_write_long(at, type, value);
+    *at = (uint8_t)((uint64_t)type << 5 | value);
+    return 1;
+}
+
 static inline void dcn_cbor_put(dcn_buf *buf, dcn_cbor_type type, uint64_t value)
 {
-    if (value < 24)
-        dcn_buf_byte(buf, (uint8_t)((uint64_t)type << 5 | value));
-    else
-        dcn_cbor_put_long(buf, type, value);
+    uint8_t *at = dcn_buf_reserve(buf, DCN_CBOR_HEAD);
+
+    if (at)
+        buf->len += dcn_cbor_write(at, type, value);
 }
 
 static inline void dcn_cbor_put_text(dcn_buf *buf, const char *text, size_t len)
 {
-    dcn_cbor_put(buf, DCN_CBOR_TEXT, len);
-    dcn_buf_put(buf, text, len);
+    uint8_t *at = dcn_buf_reserve(buf, DCN_CBOR_HEAD + len);
+
+    if (at) {
+        unsigned head = dcn_cbor_write(at, DCN_CBOR_TEXT, len);
+
+        memcpy(at + head, text, len);
+        buf->len += head + len;
+    }
 }
 
 void dcn_cbor_put_i64(dcn_buf *buf, int64_t value);
