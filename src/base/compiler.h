@@ -19,6 +19,9 @@ static inline void dcn_expect(const void *at)
 /* A function that is worth nothing as a call: its constant arguments are to be folded wherever it is used. */
 #define DCN_INLINE inline __attribute__((always_inline))
 
+/* A function for what seldom happens, such as a failure: kept apart, so that who calls it need not make room for it. */
+#define DCN_SELDOM __attribute__((noinline, cold))
+
 /* Whether numbers lie in memory as they do in files. */
 #define DCN_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 

@@ -17,8 +17,8 @@ dcn_json dcn_json_on(char *text, size_t len, uint64_t offset, decant_error *err)
 
 /* --- failures ---------------------------------------------------------------------------------------------------- */
 
-/* Sets the error once, at a place in the text. */
-static bool fail_at(dcn_json *json, const char *at, decant_status status, const char *what)
+/* Sets the error once, at a place in the text, which from now on has no more tokens. */
+static DCN_SELDOM bool fail_at(dcn_json *json, const char *at, decant_status status, const char *what)
 {
     uint64_t offset = json->offset + (uint64_t)(at - json->start);
 
@@ -26,16 +26,19 @@ static bool fail_at(dcn_json *json, const char *at, decant_status status, const 
         json->status = decant_error_set(json->err, status, "%s", what);
         dcn_error_at(json->err, offset);
     }
+    json->end = json->at;
     return false;
 }
 
 /* What stands at `at` is not what the grammar wants there. */
-static bool unexpected(dcn_json *json, const char *at, const char *expected)
+static DCN_SELDOM bool unexpected(dcn_json *json, const char *at, const char *expected)
 {
+    bool at_end = at == json->end;
+
     if (json->status)
         return false;
     fail_at(json, at, DECANT_MALFORMED, "unexpected JSON");
-    if (at == json->end)
+    if (at_end)
         dcn_error_found(json->err, "the end of the text");
     else if (*at > ' ' && *at < 0x7F)
         dcn_error_found(json->err, "'%c'", *at);
@@ -60,19 +63,17 @@ uint64_t dcn_json_offset(const dcn_json *json)
 
 /* --- tokens ------------------------------------------------------------------------------------------------------ */
 
-static char peek_past_space(dcn_json *json)
+static DCN_SELDOM char peek_past_space(dcn_json *json)
 {
-    if (json->status)
-        return 0;
     while (json->at < json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\r' || *json->at == '\t'))
         json->at++;
     return json->at < json->end ? *json->at : '\0';
 }
 
-/* The next byte that is no whitespace, not taken; 0 at the end or after a failure (a NUL is no token either). */
+/* The next byte that is no whitespace, not taken; 0 at the end (a NUL is no token either). */
 static inline char peek(dcn_json *json)
 {
-    if (!json->status && json->at != json->end && *json->at > ' ')
+    if (json->at != json->end && *json->at > ' ')
         return *json->at;
     return peek_past_space(json);
 }
@@ -103,12 +104,17 @@ static bool next(dcn_json *json, char bracket, const char *expected)
     char c = peek(json);
 
     json->first = false;
-    if (c && c == bracket) {
+    if (c == bracket) {
         json->at++;
         json->depth--;
         return false;
     }
-    return first ? !json->status : take(json, ',', expected);
+    if (first)
+        return !json->status;
+    if (c != ',')
+        return unexpected(json, json->at, expected);
+    json->at++;
+    return true;
 }
 
 /* Four hexadecimal digits, or -1. */
@@ -188,9 +194,10 @@ static size_t plain(const char *at, const char *end)
     const char *start = at;
 
     for (; end - at >= 8; at += 8) {
-        uint64_t word = dcn_le64(at), quotes = word ^ ONES * '"', slashes = word ^ ONES * '\\';
+        /* with that bit turned, quotes and controls are the bytes of at most a space, and a space is none */
+        uint64_t word = dcn_le64(at), turned = word ^ ONES * ('"' ^ ' '), slashes = word ^ ONES * '\\';
         /* borrows only reach bytes behind one that is special itself, so the first mark is right */
-        uint64_t marks = (word | (word - ONES * ' ') | (quotes - ONES) | (slashes - ONES)) & HIGHS;
+        uint64_t marks = (word | (turned - ONES * (' ' + 1)) | (slashes - ONES)) & HIGHS;
 
         if (marks)
             return (size_t)(at - start) + dcn_zeros_below(marks) / 8;
@@ -328,7 +335,7 @@ bool dcn_json_is_key(dcn_json *json, const char *text, size_t len)
 {
     char *at = json->at;
 
-    if (json->status || (size_t)(json->end - at) <= len || (!json->first && *at++ != ',') || memcmp(at, text, len) != 0)
+    if ((size_t)(json->end - at) <= len || (!json->first && *at++ != ',') || memcmp(at, text, len) != 0)
         return false;
     json->at = at + len;
     json->first = false;
@@ -345,29 +352,36 @@ bool dcn_json_string(dcn_json *json, dcn_chunk *out)
     return string(json, out, "a string");
 }
 
-bool dcn_json_u64(dcn_json *json, uint64_t *out)
+/* What stands at `start` is another number, of which the digits end at `at`, or none. */
+static DCN_SELDOM bool no_u64(dcn_json *json, const char *start, const char *at)
 {
     static const char expected[] = "an integer from 0 to 18446744073709551615";
+
+    if (at == start)
+        return unexpected(json, start, expected);
+    while (at < json->end && at - start < 24 && *at && strchr("0123456789.eE+-", *at))
+        at++;
+    fail_at(json, start, DECANT_MALFORMED, "a number that is no plain integer of 64 bits");
+    dcn_error_found(json->err, "%.*s", (int)(at - start), start);
+    dcn_error_expected(json->err, "%s", expected);
+    return false;
+}
+
+bool dcn_json_u64(dcn_json *json, uint64_t *out)
+{
     const uint64_t twenty_digits = UINT64_C(10000000000000000000);
-    char first = peek(json), *start = json->at, *at = start;
+    char first = peek(json), *start = json->at, *end = json->end, *at = start;
     uint64_t value = 0;
+    uint8_t digit;
     size_t len;
 
-    for (; at < json->end && *at >= '0' && *at <= '9'; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
+    for (; at < end && (digit = (uint8_t)(*at - '0')) <= 9; at++)
+        value = value * 10 + digit;
     len = (size_t)(at - start);
-    if (json->status || len == 0)
-        return unexpected(json, start, expected);
     /* twenty digits that start with 1 and do not fit wrap around to fewer */
-    if (len > 20 || (len == 20 && (first != '1' || value < twenty_digits)) || (first == '0' && len > 1) ||
-        (at < json->end && (*at == '.' || *at == 'e' || *at == 'E'))) {
-        while (at < json->end && at - start < 24 && *at && strchr("0123456789.eE+-", *at))
-            at++;
-        fail_at(json, start, DECANT_MALFORMED, "a number that is no plain integer of 64 bits");
-        dcn_error_found(json->err, "%.*s", (int)(at - start), start);
-        dcn_error_expected(json->err, "%s", expected);
-        return false;
-    }
+    if (len == 0 || len > 20 || (len == 20 && (first != '1' || value < twenty_digits)) || (first == '0' && len > 1) ||
+        (at < end && (*at == '.' || *at == 'e' || *at == 'E')))
+        return no_u64(json, start, at);
     json->at = at;
     *out = value;
     return true;
