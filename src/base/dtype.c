@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/ckd.h"
+#include "base/compiler.h"
 
 static const dcn_dtype_row rows[] = {
     [DECANT_DTYPE_NONE] = {"blob", 0},
@@ -67,17 +68,21 @@ bool dcn_shape_count(uint64_t *count, const uint64_t *shape, size_t rank)
     return overflows;
 }
 
+static DCN_SELDOM decant_status too_long(decant_dtype dtype, const uint64_t *shape, size_t rank, decant_error *err)
+{
+    char text[64];
+
+    dcn_shape_text(text, sizeof text, shape, rank);
+    return decant_error_set(err, DECANT_MALFORMED, "the length of shape %s, %s, overflows 64 bits", text,
+                            decant_dtype_name(dtype));
+}
+
 decant_status dcn_dtype_len(decant_dtype dtype, const uint64_t *shape, size_t rank, uint64_t *len, decant_error *err)
 {
     uint64_t count, bits;
 
-    if (dcn_shape_count(&count, shape, rank) || dcn_ckd_mul(&bits, count, dcn_dtype(dtype)->bits)) {
-        char text[64];
-
-        dcn_shape_text(text, sizeof text, shape, rank);
-        return decant_error_set(err, DECANT_MALFORMED, "the length of shape %s, %s, overflows 64 bits", text,
-                                decant_dtype_name(dtype));
-    }
+    if (dcn_shape_count(&count, shape, rank) || dcn_ckd_mul(&bits, count, dcn_dtype(dtype)->bits))
+        return too_long(dtype, shape, rank, err);
     if (bits % 8)
         return decant_error_set(err, DECANT_MALFORMED, "%" PRIu64 " elements of %s end inside a byte", count,
                                 decant_dtype_name(dtype));

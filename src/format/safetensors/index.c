@@ -188,10 +188,10 @@ static const char *const fields[] = {"dtype", "shape", "data_offsets"};
 /* The next member of a tensor's entry; most files have them in one order. FIELDS: one that is not known, at `key`. */
 static bool next_field(header *h, enum field likely, enum field *field, dcn_chunk *key)
 {
-    static const char texts[][16] = {"\"dtype\":", "\"shape\":", "\"data_offsets\":"};
+    static const dcn_chunk texts[] = {{"\"dtype\":", 8}, {"\"shape\":", 8}, {"\"data_offsets\":", 15}};
 
     *field = likely;
-    if (likely < FIELDS && dcn_json_is_key(&h->json, texts[likely], strlen(texts[likely])))
+    if (likely < FIELDS && dcn_json_is_key(&h->json, texts[likely].data, texts[likely].len))
         return true;
     if (!dcn_json_key(&h->json, key))
         return false;
