@@ -167,18 +167,13 @@ bool dcn_backing_place(dcn_backing *b, uint64_t at, dcn_place *out)
     return known;
 }
 
-bool dcn_find_place(dcn_finder *finder, dcn_backing *b, uint64_t at, dcn_place *out)
+bool dcn_finder_ask(dcn_finder *finder, dcn_backing *b, uint64_t at)
 {
-    if (b != finder->b || at < finder->at || at >= finder->place.upto) {
-        finder->b = NULL;
-        if (!dcn_backing_place(b, at, &finder->place))
-            return false;
-        finder->b = b;
-        finder->at = at;
-    }
-    *out = finder->place;
-    out->at += at - finder->at;
-    return true;
+    bool known = dcn_backing_place(b, at, &finder->place);
+
+    finder->b = known ? b : NULL;
+    finder->at = at;
+    return known;
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */

@@ -137,8 +137,18 @@ typedef struct dcn_finder {
     dcn_place place;
 } dcn_finder;
 
+/* What dcn_find_place() does where the last answer is not good. */
+bool dcn_finder_ask(dcn_finder *finder, dcn_backing *b, uint64_t at);
+
 /* As dcn_backing_place(), for one span after the other. */
-bool dcn_find_place(dcn_finder *finder, dcn_backing *b, uint64_t at, dcn_place *out);
+static inline bool dcn_find_place(dcn_finder *finder, dcn_backing *b, uint64_t at, dcn_place *out)
+{
+    if ((b != finder->b || at < finder->at || at >= finder->place.upto) && !dcn_finder_ask(finder, b, at))
+        return false;
+    *out = finder->place;
+    out->at += at - finder->at;
+    return true;
+}
 
 /*
  * The backing that answers for `at` in the end, after slices and ropes: a file, memory, a provider, or kept bytes

@@ -86,13 +86,6 @@ decant_status dcn_plan_entry(dcn_plan *plan, uint64_t at, size_t index, decant_e
     return rc;
 }
 
-uint64_t dcn_plan_piece_len(const dcn_plan *plan, size_t i)
-{
-    const dcn_piece *piece = &plan->pieces[i];
-
-    return piece->literal ? plan->literals[piece->index].len : plan->model->entries[piece->index].data.len;
-}
-
 void dcn_plan_finish(dcn_plan *plan, uint64_t total)
 {
     uint64_t end = 0;
@@ -206,6 +199,7 @@ typedef struct use {
 typedef struct uses {
     use *items;
     size_t count, cap;
+    dcn_finder finder; /* what lies in a file has none */
 } uses;
 
 static decant_status note_use(uses *all, const dcn_backing *provider, size_t entry, decant_error *err)
@@ -230,10 +224,17 @@ static decant_status collect(uses *all, const dcn_span *data, size_t entry, deca
     decant_status rc = DECANT_OK;
 
     for (uint64_t at = data->offset; at < end && rc == DECANT_OK; at = upto) {
+        const dcn_recipe *recipe;
+        dcn_backing *leaf;
+        dcn_place place;
         uint64_t offset;
-        dcn_backing *leaf = dcn_backing_leaf(data->backing, at, &offset, &upto);
-        const dcn_recipe *recipe = dcn_backing_recipe(leaf);
 
+        if (dcn_find_place(&all->finder, data->backing, at, &place)) {
+            upto = place.upto;
+            continue;
+        }
+        leaf = dcn_backing_leaf(data->backing, at, &offset, &upto);
+        recipe = dcn_backing_recipe(leaf);
         if (recipe) {
             dcn_span raw = dcn_recipe_raw(recipe, offset, dcn_min(upto, end) - at);
 

@@ -85,7 +85,12 @@ enum { DCN_DATA_ALIGN = 16 };
 decant_status dcn_plans_data(dcn_plans *plans, const decant_model *model, decant_error *err);
 
 /* Bytes of piece `i`. */
-uint64_t dcn_plan_piece_len(const dcn_plan *plan, size_t i);
+static inline uint64_t dcn_plan_piece_len(const dcn_plan *plan, size_t i)
+{
+    const dcn_piece *piece = &plan->pieces[i];
+
+    return piece->literal ? plan->literals[piece->index].len : plan->model->entries[piece->index].data.len;
+}
 
 /* Notes a loss: `count` times `what` (singular; the plural gets an s), the first at the entry or key `name` (may be NULL). */
 void dcn_plans_lose(dcn_plans *plans, uint64_t count, const char *what, const char *name, size_t name_len);

@@ -28,11 +28,11 @@ static bool take(dcn_steps *steps, dcn_step *out)
 {
     const dcn_plan *plan = steps->plan;
 
-    for (; steps->piece < plan->count; steps->piece++, steps->done = 0) {
+    for (; steps->piece < plan->count; steps->piece++) {
         const dcn_piece *piece = &plan->pieces[steps->piece];
         uint64_t len = dcn_plan_piece_len(plan, steps->piece);
 
-        if (steps->done == len)
+        if (!len)
             continue;
         if (piece->literal)
             *out = (dcn_step){.kind = DCN_STEP_TEXT, .text = plan->literals[piece->index].data, .len = len};
@@ -40,6 +40,10 @@ static bool take(dcn_steps *steps, dcn_step *out)
             find(steps, &plan->model->entries[piece->index].data, out);
         out->at = piece->at + steps->done;
         steps->done += out->len;
+        if (steps->done == len) {
+            steps->piece++;
+            steps->done = 0;
+        }
         return true;
     }
     return false;
