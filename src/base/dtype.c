@@ -53,21 +53,6 @@ const char *decant_dtype_name(decant_dtype dtype)
     return dcn_dtype(dtype)->name;
 }
 
-bool dcn_shape_count(uint64_t *count, const uint64_t *shape, size_t rank)
-{
-    bool overflows = false;
-
-    *count = 1;
-    for (size_t i = 0; i < rank; i++) {
-        if (shape[i] == 0) {
-            *count = 0;
-            return false;
-        }
-        overflows |= dcn_ckd_mul(count, *count, shape[i]);
-    }
-    return overflows;
-}
-
 static DCN_SELDOM decant_status too_long(decant_dtype dtype, const uint64_t *shape, size_t rank, decant_error *err)
 {
     char text[64];

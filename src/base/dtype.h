@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "base/ckd.h"
+
 typedef struct dcn_dtype_row {
     const char *name; /* as printed; the safetensors spelling where that format has the type */
     unsigned bits;    /* per element; 0: the length comes from parameters (QFLOAT) or there are no elements (blobs) */
@@ -20,7 +22,20 @@ size_t dcn_dtype_count(void);
 /*
  * Elements of a shape: any zero extent makes it 0, whatever the others are. True if it does not fit 64 bits.
  */
-bool dcn_shape_count(uint64_t *count, const uint64_t *shape, size_t rank);
+static inline bool dcn_shape_count(uint64_t *count, const uint64_t *shape, size_t rank)
+{
+    bool overflows = false;
+
+    *count = 1;
+    for (size_t i = 0; i < rank; i++) {
+        if (shape[i] == 0) {
+            *count = 0;
+            return false;
+        }
+        overflows |= dcn_ckd_mul(count, *count, shape[i]);
+    }
+    return overflows;
+}
 
 /*
  * Packed bytes of a tensor: product of the shape × bits / 8. Types without bits are the caller's matter.
