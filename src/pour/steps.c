@@ -2,15 +2,30 @@
 
 #include "base/ckd.h"
 
-dcn_steps dcn_steps_of(const dcn_plan *plan)
+/* Goes on behind `len` bytes of the piece, to the next one that has any. */
+static void pass(dcn_steps *steps, uint64_t len)
 {
-    return (dcn_steps){.plan = plan};
+    const dcn_plan *plan = steps->plan;
+
+    steps->done += len;
+    while (steps->piece < plan->count && steps->done == dcn_plan_piece_len(plan, steps->piece)) {
+        steps->piece++;
+        steps->done = 0;
+    }
 }
 
-/* What fills an entry from `done` on, as far as one file or backing goes. */
-static void find(dcn_steps *steps, const dcn_span *data, dcn_step *out)
+dcn_steps dcn_steps_of(const dcn_plan *plan)
 {
-    uint64_t at = data->offset + steps->done, end = data->offset + data->len, upto;
+    dcn_steps steps = {.plan = plan};
+
+    pass(&steps, 0);
+    return steps;
+}
+
+/* What fills an entry from `at` of its backing on, as far as one file or backing goes. */
+static void find(dcn_steps *steps, const dcn_span *data, uint64_t at, dcn_step *out)
+{
+    uint64_t end = data->offset + data->len, upto;
     dcn_place place;
 
     if (dcn_find_place(&steps->finder, data->backing, at, &place)) {
@@ -23,49 +38,49 @@ static void find(dcn_steps *steps, const dcn_span *data, dcn_step *out)
     out->len = dcn_min(upto, end) - at;
 }
 
-/* The next step, whether or not it goes on with the one before. Pieces without bytes are none. */
-static bool take(dcn_steps *steps, dcn_step *out)
+/* Adds to a run what lies behind it both in the output and in its file. @return whether there was any */
+static bool extend(dcn_steps *steps, dcn_step *run)
 {
     const dcn_plan *plan = steps->plan;
+    const dcn_piece *piece = plan->pieces + steps->piece; /* there was one before it */
+    const dcn_span *data;
+    dcn_place place;
+    uint64_t at, len;
 
-    for (; steps->piece < plan->count; steps->piece++) {
-        const dcn_piece *piece = &plan->pieces[steps->piece];
-        uint64_t len = dcn_plan_piece_len(plan, steps->piece);
-
-        if (!len)
-            continue;
-        if (piece->literal)
-            *out = (dcn_step){.kind = DCN_STEP_TEXT, .text = plan->literals[piece->index].data, .len = len};
-        else
-            find(steps, &plan->model->entries[piece->index].data, out);
-        out->at = piece->at + steps->done;
-        steps->done += out->len;
-        if (steps->done == len) {
-            steps->piece++;
-            steps->done = 0;
-        }
-        return true;
-    }
-    return false;
-}
-
-static bool goes_on(const dcn_step *run, const dcn_step *next)
-{
-    return run->kind == DCN_STEP_RUN && next->kind == DCN_STEP_RUN && next->source == run->source &&
-           next->at == run->at + run->len && next->from == run->from + run->len;
+    if (steps->piece == plan->count || piece->literal || piece->at + steps->done != run->at + run->len)
+        return false;
+    data = &plan->model->entries[piece->index].data;
+    at = data->offset + steps->done;
+    if (!dcn_find_place(&steps->finder, data->backing, at, &place) || place.source != run->source ||
+        place.at != run->from + run->len)
+        return false;
+    len = dcn_min(place.upto, data->offset + data->len) - at;
+    run->len += len;
+    pass(steps, len);
+    return true;
 }
 
 bool dcn_steps_next(dcn_steps *steps, dcn_step *out)
 {
-    if (steps->ahead.len)
-        *out = steps->ahead;
-    else if (!take(steps, out))
+    const dcn_plan *plan = steps->plan;
+    const dcn_piece *piece;
+
+    if (steps->piece == plan->count)
         return false;
-    steps->ahead.len = 0;
-    while (out->kind == DCN_STEP_RUN && take(steps, &steps->ahead) && goes_on(out, &steps->ahead)) {
-        out->len += steps->ahead.len;
-        steps->ahead.len = 0;
+    piece = &plan->pieces[steps->piece];
+    if (piece->literal) {
+        const dcn_chunk *text = &plan->literals[piece->index];
+
+        *out = (dcn_step){.kind = DCN_STEP_TEXT, .text = text->data, .len = text->len};
+    } else {
+        const dcn_span *data = &plan->model->entries[piece->index].data;
+
+        find(steps, data, data->offset + steps->done, out);
     }
+    out->at = piece->at + steps->done;
+    pass(steps, out->len);
+    while (out->kind == DCN_STEP_RUN && extend(steps, out))
+        ;
     return true;
 }
 

@@ -26,10 +26,9 @@ typedef struct dcn_step {
 /* Where a walk is. Nothing of the plan may go meanwhile. */
 typedef struct dcn_steps {
     const dcn_plan *plan;
-    size_t piece;  /* the next one */
+    size_t piece;  /* the next one that has bytes */
     uint64_t done; /* bytes of it that are behind */
     dcn_finder finder;
-    dcn_step ahead; /* found already; len 0: none */
 } dcn_steps;
 
 /* At the beginning of a plan. */
