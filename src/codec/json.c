@@ -331,17 +331,6 @@ bool dcn_json_key(dcn_json *json, dcn_chunk *key)
            take(json, ':', "':'");
 }
 
-bool dcn_json_is_key(dcn_json *json, const char *text, size_t len)
-{
-    char *at = json->at;
-
-    if ((size_t)(json->end - at) <= len || (!json->first && *at++ != ',') || memcmp(at, text, len) != 0)
-        return false;
-    json->at = at + len;
-    json->first = false;
-    return true;
-}
-
 bool dcn_json_item(dcn_json *json)
 {
     return next(json, ']', "',' or ']'");

@@ -40,7 +40,16 @@ bool dcn_json_key(dcn_json *json, dcn_chunk *key);
  * Takes the next member's key if `text`, a key in its quotes and a colon, is what stands next, without a space between;
  * false, and nothing taken, otherwise.
  */
-bool dcn_json_is_key(dcn_json *json, const char *text, size_t len);
+static inline bool dcn_json_is_key(dcn_json *json, const char *text, size_t len)
+{
+    char *at = json->at;
+
+    if ((size_t)(json->end - at) <= len || (!json->first && *at++ != ',') || memcmp(at, text, len) != 0)
+        return false;
+    json->at = at + len;
+    json->first = false;
+    return true;
+}
 
 /* Whether another item stands next; false when the array ends, which is then behind, or has failed. */
 bool dcn_json_item(dcn_json *json);

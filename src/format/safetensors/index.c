@@ -188,10 +188,12 @@ static const char *const fields[] = {"dtype", "shape", "data_offsets"};
 /* The next member of a tensor's entry; most files have them in one order. FIELDS: one that is not known, at `key`. */
 static bool next_field(header *h, enum field likely, enum field *field, dcn_chunk *key)
 {
-    static const dcn_chunk texts[] = {{"\"dtype\":", 8}, {"\"shape\":", 8}, {"\"data_offsets\":", 15}};
+    dcn_json *json = &h->json;
 
     *field = likely;
-    if (likely < FIELDS && dcn_json_is_key(&h->json, texts[likely].data, texts[likely].len))
+    if ((likely == DTYPE && dcn_json_is_key(json, "\"dtype\":", 8)) ||
+        (likely == SHAPE && dcn_json_is_key(json, "\"shape\":", 8)) ||
+        (likely == OFFSETS && dcn_json_is_key(json, "\"data_offsets\":", 15)))
         return true;
     if (!dcn_json_key(&h->json, key))
         return false;
