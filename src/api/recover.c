@@ -67,18 +67,12 @@ static decant_status add_save(search *s, const dcn_leftover *l, const char *jour
 {
     decant_recovery *r = s->found;
     size_t count = l->intent.count;
-    save *to;
+    save *to, *saves = dcn_grown(r->saves, r->count, &r->cap, sizeof *saves);
 
-    if (r->count == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 4;
-        save *saves = dcn_realloc(r->saves, cap, sizeof *saves);
-
-        if (!saves)
-            return dcn_error_nomem(err);
-        r->saves = saves;
-        r->cap = cap;
-    }
-    to = &r->saves[r->count];
+    if (!saves)
+        return dcn_error_nomem(err);
+    r->saves = saves;
+    to = &saves[r->count];
     *to = (save){.what = {.stage = l->stage == DCN_STAGE_LIVE        ? DECANT_STAGE_LIVE
                                    : l->stage == DCN_STAGE_COMMITTED ? DECANT_STAGE_COMPLETE
                                                                      : DECANT_STAGE_BEGUN}};

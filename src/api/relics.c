@@ -39,21 +39,16 @@ static bool is_source(const search *s, const dcn_facts *facts)
 static bool add(search *s, const char *name, const dcn_facts *facts)
 {
     dcn_relics *r = s->relics;
+    dcn_relic *items;
     char *path = dcn_io_join(s->dir->path, name);
 
     if (!path || dcn_arena_adopt(&r->memory, path)) {
         dcn_free(&path);
         return false;
     }
-    if (r->count == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 4;
-        dcn_relic *items = dcn_realloc(r->items, cap, sizeof *items);
-
-        if (!items)
-            return false;
-        r->items = items;
-        r->cap = cap;
-    }
+    if (!(items = dcn_grown(r->items, r->count, &r->cap, sizeof *items)))
+        return false;
+    r->items = items;
     r->name_at = strlen(path) - strlen(name);
     r->items[r->count++] = (dcn_relic){
         .path = path,

@@ -86,19 +86,13 @@ static bool add_sample(struct dcn_beside *b, sample *s, const char *name)
 static bool add_model(struct dcn_beside *b, const char *name)
 {
     const char *own = dcn_arena_copy(&b->memory, name, strlen(name) + 1);
+    const char **models = dcn_grown(b->models, b->model_count, &b->model_cap, sizeof *models);
 
-    if (own && b->model_count == b->model_cap) {
-        size_t cap = b->model_cap * 2 + 16;
-        const char **models = dcn_realloc(b->models, cap, sizeof *models);
-
-        if (!models)
-            return false;
+    if (models)
         b->models = models;
-        b->model_cap = cap;
-    }
-    if (!own)
+    if (!own || !models)
         return false;
-    b->models[b->model_count++] = own;
+    models[b->model_count++] = own;
     return true;
 }
 

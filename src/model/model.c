@@ -518,18 +518,13 @@ static bool find_value(const decant_model *model, const char *key, size_t key_le
 /* Room for one more. */
 static decant_status grow_values(decant_model *model, decant_error *err)
 {
+    dcn_value *values = dcn_grown(model->values, model->value_count, &model->value_cap, sizeof *values);
     dcn_names keys;
     decant_status rc;
 
-    if (model->value_count == model->value_cap) {
-        size_t cap = model->value_cap + model->value_cap / 2 + 8;
-        dcn_value *values = dcn_realloc(model->values, cap, sizeof *values);
-
-        if (!values)
-            return dcn_error_nomem(err);
-        model->values = values;
-        model->value_cap = cap;
-    }
+    if (!values)
+        return dcn_error_nomem(err);
+    model->values = values;
     if ((rc = grow_names(&model->keys, model->value_count + 1, &keys, err)))
         return rc;
     if (keys.size != model->keys.size) {

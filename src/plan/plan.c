@@ -204,16 +204,12 @@ typedef struct uses {
 
 static decant_status note_use(uses *all, const dcn_backing *provider, size_t entry, decant_error *err)
 {
-    if (all->count == all->cap) {
-        size_t cap = all->cap + all->cap / 2 + 8;
-        use *items = dcn_realloc(all->items, cap, sizeof *items);
+    use *items = dcn_grown(all->items, all->count, &all->cap, sizeof *items);
 
-        if (!items)
-            return dcn_error_nomem(err);
-        all->items = items;
-        all->cap = cap;
-    }
-    all->items[all->count++] = (use){provider, entry};
+    if (!items)
+        return dcn_error_nomem(err);
+    all->items = items;
+    items[all->count++] = (use){provider, entry};
     return DECANT_OK;
 }
 

@@ -35,17 +35,13 @@ void dcn_route_copy(dcn_route *route)
 static decant_status find_route(dcn_routes *routes, dcn_source *source, size_t *last, dcn_route **out,
                                 decant_error *err)
 {
+    dcn_route *items;
+
     if ((*out = dcn_routes_find(routes, source, last)))
         return DECANT_OK;
-    if (routes->count == routes->cap) {
-        size_t cap = routes->cap ? 2 * routes->cap : 4;
-        dcn_route *items = dcn_realloc(routes->items, cap, sizeof *items);
-
-        if (!items)
-            return dcn_error_nomem(err);
-        routes->items = items;
-        routes->cap = cap;
-    }
+    if (!(items = dcn_grown(routes->items, routes->count, &routes->cap, sizeof *items)))
+        return dcn_error_nomem(err);
+    routes->items = items;
     *out = &routes->items[routes->count++];
     **out = (dcn_route){.source = dcn_source_ref(source), .reason = "plain save"};
     return DECANT_OK;

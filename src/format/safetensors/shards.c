@@ -115,16 +115,11 @@ static decant_status read_metadata(set *s, dcn_json *json)
 
 static decant_status grow_map(set *s)
 {
-    size_t cap = s->map_cap + s->map_cap / 2 + 64;
-    mapping *map;
+    mapping *map = dcn_grown(s->map, s->map_count, &s->map_cap, sizeof *map);
 
-    if (s->map_count < s->map_cap)
-        return DECANT_OK;
-    map = dcn_realloc(s->map, cap, sizeof *map);
     if (!map)
         return dcn_error_nomem(s->err);
     s->map = map;
-    s->map_cap = cap;
     return DECANT_OK;
 }
 
@@ -230,18 +225,14 @@ static bool same_text(const dcn_value *a, const dcn_value *b)
 
 static decant_status add_value(set *s, const dcn_value *value)
 {
+    bool *differ;
+
     if (!dcn_st_is_kept(value->key, value->key_len) && s->plain++ == s->limits->values)
         return dcn_past_limit("the number of metadata entries", s->plain, s->limits->values, s->err);
-    if (s->values->value_count == s->differ_cap) {
-        size_t cap = s->differ_cap * 2 + 16;
-        bool *differ = dcn_realloc(s->differ, cap, sizeof *differ);
-
-        if (!differ)
-            return dcn_error_nomem(s->err);
-        s->differ = differ;
-        s->differ_cap = cap;
-    }
-    s->differ[s->values->value_count] = false;
+    if (!(differ = dcn_grown(s->differ, s->values->value_count, &s->differ_cap, sizeof *differ)))
+        return dcn_error_nomem(s->err);
+    s->differ = differ;
+    differ[s->values->value_count] = false;
     return dcn_model_set(s->values, value->key, value->key_len, &value->value, false, s->err);
 }
 
