@@ -68,6 +68,9 @@ int cli_open(cli *c, const char *path, decant_model **out);
 /* How many files the data of a set lies in; 0: the model is one file. */
 size_t cli_shards(const decant_model *model);
 
+/* The fields of an error. `file`: whose it is */
+void cli_json_error(cli_json *j, const decant_error *err, const char *file);
+
 /* What is odd about an input, under --json: an array of texts; without a key the texts alone, for one that is open. */
 void cli_json_odd(cli_json *j, const char *key, const decant_model *model);
 

@@ -158,6 +158,19 @@ int cli_misuse(cli *c, const char *hint, const char *format, ...)
     return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
 }
 
+void cli_json_error(cli_json *j, const decant_error *err, const char *file)
+{
+    bool usage = err->status == DECANT_BAD_CALL && err->side == DECANT_SIDE_NONE;
+
+    cli_json_text(j, "code", usage ? "usage" : decant_status_name(err->status));
+    cli_json_text(j, "message", err->message);
+    cli_json_text(j, "file", file);
+    cli_json_text(j, "tensor", err->tensor);
+    cli_json_text(j, "found", err->found);
+    cli_json_text(j, "expected", err->expected);
+    cli_json_text(j, "hint", err->hint);
+}
+
 /* The field "error": null where there is none. */
 static void put_json_error(cli_json *j, const decant_error *err)
 {
@@ -166,15 +179,7 @@ static void put_json_error(cli_json *j, const decant_error *err)
         return;
     }
     cli_json_open(j, "error", '{');
-    cli_json_text(j, "code",
-                  err->status == DECANT_BAD_CALL && err->side == DECANT_SIDE_NONE ? "usage"
-                                                                                  : decant_status_name(err->status));
-    cli_json_text(j, "message", err->message);
-    cli_json_text(j, "file", err->path);
-    cli_json_text(j, "tensor", err->tensor);
-    cli_json_text(j, "found", err->found);
-    cli_json_text(j, "expected", err->expected);
-    cli_json_text(j, "hint", err->hint);
+    cli_json_error(j, err, err->path);
     cli_json_close(j, '}');
 }
 

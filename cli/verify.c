@@ -40,15 +40,8 @@ static void put_json_finding(cli_json *j, const decant_finding *finding, decant_
     cli_json_open(j, NULL, '{');
     cli_json_text(j, "kind", kinds[finding->kind]);
     cli_json_text(j, "text", fault ? decant_error_text(fault) : finding->text);
-    if (fault) {
-        cli_json_text(j, "file", finding->error->path);
-        cli_json_text(j, "code", decant_status_name(fault->status));
-        cli_json_text(j, "message", fault->message);
-        cli_json_text(j, "tensor", fault->tensor);
-        cli_json_text(j, "found", fault->found);
-        cli_json_text(j, "expected", fault->expected);
-        cli_json_text(j, "hint", fault->hint);
-    }
+    if (fault)
+        cli_json_error(j, fault, finding->error->path);
     if (finding->values)
         put_json_values(j, finding->values);
     cli_json_close(j, '}');

@@ -75,45 +75,30 @@ static void check_index(const simdisk *disk, const scene *s, const convoy *c)
 /* What recovery must make of a save. Where the process was killed, COMMIT may still be in the cache alone: one or the other. */
 typedef enum verdict { NONE, ALL, EITHER } verdict;
 
-static void check_verdict(simdisk *disk, const scene *s, const convoy *c, verdict wanted)
-{
-    bool all = check_end(disk, s, c);
+typedef struct trial {
+    const scene *scene;
+    const convoy *convoy;
+    verdict wanted;
+} trial;
 
-    if (wanted != EITHER)
-        CHECK_EQ(all, wanted == ALL);
+static void judge(void *ctx, simdisk *disk, bool recovered)
+{
+    const trial *t = ctx;
+    bool all;
+
+    check_index(disk, t->scene, t->convoy);
+    if (!recovered)
+        return;
+    all = check_end(disk, t->scene, t->convoy);
+    if (t->wanted != EITHER)
+        CHECK_EQ(all, t->wanted == ALL);
 }
 
-/* Recovery, stopped at each of its calls, the power cut, and recovery once more. */
 static void cut_recovery(const simdisk *before, const scene *s, const convoy *c, verdict wanted)
 {
-    size_t most = getenv("NIGHTLY") ? 1000 : 6;
-    bool stopped = true;
+    trial t = {s, c, wanted};
 
-    for (size_t n = 0; stopped; n++) {
-        simdisk *disk = simdisk_clone(before);
-        gates g;
-        size_t cuts;
-        decant_error err;
-
-        gates_up(&g, &disk->io);
-        gates_crash(&g, n);
-        (void)!salvage(disk, &err);
-        stopped = g.fired;
-        gates_down(&g);
-        cuts = simdisk_crash_count(disk);
-        for (size_t k = 0; k < cuts; k += 1 + cuts / most) {
-            simdisk *after = simdisk_clone(disk);
-
-            simdisk_crash_nth(after, k, n + k);
-            check_index(after, s, c);
-            CHECK_OK(salvage(after, &err), &err);
-            check_verdict(after, s, c, wanted);
-            simdisk_free(&after);
-        }
-        CHECK_OK(salvage(disk, &err), &err); /* only killed */
-        check_verdict(disk, s, c, wanted);
-        simdisk_free(&disk);
-    }
+    salvage_interrupted(before, &(salvage_law){judge, &t, getenv("NIGHTLY") ? 1000 : 6});
 }
 
 static size_t cut_power(const simdisk *disk, const scene *s, const convoy *c, decant_status rc, bool deep)

@@ -170,33 +170,10 @@ TEST(save_of_several__leaves_its_journal_where_it_cannot_undo)
     CHECK(left > 0);
 }
 
-/* Recovery in the same boot, stopped at each of its calls; the power cut then; and recovery once more. */
-static void cut_recovery(const simdisk *before, const convoy *c)
+static void judge(void *ctx, simdisk *disk, bool recovered)
 {
-    bool stopped = true;
-    decant_error err;
-
-    for (size_t n = 0; stopped; n++) {
-        simdisk *disk = simdisk_clone(before);
-        gates g;
-        size_t cuts;
-
-        gates_up(&g, &disk->io);
-        gates_crash(&g, n);
-        (void)!salvage(disk, &err);
-        stopped = g.fired;
-        gates_down(&g);
-        cuts = simdisk_crash_count(disk);
-        for (size_t k = 0; k < cuts; k++) {
-            simdisk *after = simdisk_clone(disk);
-
-            simdisk_crash_nth(after, k, n);
-            CHECK_OK(salvage(after, &err), &err);
-            check_end(after, c, true);
-            simdisk_free(&after);
-        }
-        simdisk_free(&disk);
-    }
+    if (recovered)
+        check_end(disk, ctx, true);
 }
 
 /* A sync that fails once and then seems to work: nothing that it was to keep is relied on. */
@@ -207,8 +184,8 @@ TEST(save_of_several__believes_no_sync_that_failed)
     for (size_t n = 1; lied; n++) {
         simdisk *disk = disk_for(true);
         convoy c;
+        salvage_law law = {judge, &c, 0};
         decant_status rc;
-        size_t cuts;
         decant_error err;
 
         disk->lie_at = n;
@@ -217,17 +194,9 @@ TEST(save_of_several__believes_no_sync_that_failed)
         lied = disk->lied;
         CHECK(lied == (rc != DECANT_OK));
         disk->lie_at = 0;
-        cuts = simdisk_crash_count(disk);
-        for (size_t k = 0; k < cuts; k++) {
-            simdisk *after = simdisk_clone(disk);
-
-            simdisk_crash_nth(after, k, n);
-            CHECK_OK(salvage(after, &err), &err);
-            check_end(after, &c, true);
-            simdisk_free(&after);
-        }
+        salvage_after_cuts(disk, n, &law);
         if (rc == DECANT_INTERRUPTED) /* the journal's: recovered in the same boot */
-            cut_recovery(disk, &c);
+            salvage_interrupted(disk, &law);
         convoy_close(&c);
         simdisk_free(&disk);
     }

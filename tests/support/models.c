@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "base/dtype.h"
 #include "format/burnpack/quant.h"
 #include "render.h"
@@ -27,6 +28,26 @@ decant_status model_open(const dcn_format *format, const void *bytes, size_t len
     rc = dcn_format_open(&in, format, limits ? limits : &defaults, lenient, out, err);
     decant_bytes_unref(&in.bytes);
     return rc;
+}
+
+void check_opens_or_leaves_nothing(const dcn_format *format, const void *bytes, size_t len, unsigned lenient)
+{
+    size_t n = 0;
+
+    for (bool fired = true; fired; n++) {
+        decant_model *model = NULL;
+        decant_error err;
+        decant_status rc;
+
+        test_alloc_fail(n);
+        rc = model_open(format, bytes, len, NULL, lenient, &model, &err);
+        fired = test_alloc_fired();
+        test_alloc_disarm();
+        CHECK_EQ(rc, fired ? DECANT_NOMEM : DECANT_OK);
+        decant_model_close(&model);
+        CHECK_EQ(test_alloc_live(), 0);
+    }
+    CHECK(n > 8);
 }
 
 decant_status model_render(const dcn_format *format, const decant_model *model, const dcn_layout *how, uint8_t **bytes,

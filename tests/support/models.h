@@ -14,6 +14,9 @@
 decant_status model_open(const dcn_format *format, const void *bytes, size_t len, const dcn_limits *limits,
                          unsigned lenient, decant_model **out, decant_error *err);
 
+/* Ends the test unless opening fails and leaves nothing, whichever allocation fails. The file itself is sound. */
+void check_opens_or_leaves_nothing(const dcn_format *format, const void *bytes, size_t len, unsigned lenient);
+
 /* Plans a model and renders it. `*bytes` is freed by the caller. */
 decant_status model_render(const dcn_format *format, const decant_model *model, const dcn_layout *how, uint8_t **bytes,
                            size_t *len, decant_error *err);

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "support/gates.h"
+
 decant_status salvage(simdisk *disk, decant_error *err)
 {
     dcn_buf journals = {0}, parts = {0};
@@ -53,4 +55,46 @@ dcn_stage salvage_stage(simdisk *disk)
     dcn_leftover_close(&l);
     dcn_dir_close(&dir);
     return stage;
+}
+
+static void recover_and_check(simdisk *disk, const salvage_law *law)
+{
+    decant_error err;
+
+    CHECK_OK(salvage(disk, &err), &err);
+    law->check(law->ctx, disk, true);
+}
+
+void salvage_after_cuts(const simdisk *disk, size_t seed, const salvage_law *law)
+{
+    size_t cuts = simdisk_crash_count(disk);
+
+    for (size_t k = 0; k < cuts; k += law->most ? 1 + cuts / law->most : 1) {
+        simdisk *after = simdisk_clone(disk);
+
+        simdisk_crash_nth(after, k, seed + k);
+        law->check(law->ctx, after, false);
+        recover_and_check(after, law);
+        simdisk_free(&after);
+    }
+}
+
+void salvage_interrupted(const simdisk *disk, const salvage_law *law)
+{
+    bool stopped = true;
+
+    for (size_t n = 0; stopped; n++) {
+        simdisk *killed = simdisk_clone(disk);
+        gates g;
+        decant_error err;
+
+        gates_up(&g, &killed->io);
+        gates_crash(&g, n);
+        (void)!salvage(killed, &err);
+        stopped = g.fired;
+        gates_down(&g);
+        salvage_after_cuts(killed, n, law);
+        recover_and_check(killed, law);
+        simdisk_free(&killed);
+    }
 }
