@@ -165,7 +165,7 @@ static int open_contents(cli *c, const decant_model *model, decant_content **out
     for (size_t i = 0; contents && i < c->args.put.count && status == CLI_DONE; i++) {
         const char *text = c->args.put.items[i], *equals = end_of_name(model, text);
 
-        if (!equals)
+        if (!equals || !equals[1])
             status = cli_misuse(c, "write --put NAME=FILE", "--put %s: which file?", text);
         else if (!(contents[i].name = strndup(text, (size_t)(equals - text))))
             (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");

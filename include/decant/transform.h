@@ -21,7 +21,7 @@ typedef struct decant_setting {
     size_t      len;  /* of data, bytes */
 } decant_setting;
 
-/** Other content for a tensor. */
+/** Other content for a tensor, which is what all else is done with. */
 typedef struct decant_content {
     const char   *name;  /* of the tensor, as it is in its file */
     decant_bytes *bytes; /* [lent] as many as the tensor has; in its dtype and shape */
@@ -44,11 +44,11 @@ typedef struct decant_transform_options {
     size_t                rename_count;
     const char *const    *dtype; /* "[PATTERN=]TYPE", TYPE one of f64, f32, f16, bf16; the last that matches counts */
     size_t                dtype_count;
-    const decant_setting *set; /* values */
+    const decant_setting *set; /* values, each key once and none that is unset */
     size_t                set_count;
     const char *const    *unset; /* keys of values */
     size_t                unset_count;
-    const decant_content *put; /* content, which is what all else is done with */
+    const decant_content *put; /* content, once for a tensor, and none for one that is left out */
     size_t                put_count;
     unsigned              allow; /* DECANT_ALLOW_LIMITS: longer names; _LOSS: extras of several inputs; _OVERFLOW */
 } decant_transform_options;

@@ -324,13 +324,20 @@ static decant_status add_cast(job *j, size_t input, const dcn_entry *e, decant_d
 /* The bytes of an entry: its own, or those that are put in their place. */
 static decant_status choose_data(job *j, const dcn_entry *e, dcn_span *out, decant_error *err)
 {
+    bool has_new = false;
+
     *out = e->data;
     for (size_t i = 0; i < j->options->put_count; i++) {
         const decant_content *put = &j->options->put[i];
 
         if (!dcn_chunk_is((dcn_chunk){e->name, e->name_len}, put->name))
             continue;
-        j->put[i] = true;
+        if (has_new) {
+            decant_error_set(err, DECANT_BAD_CALL, "new content is given to it twice");
+            dcn_error_hint(err, "give it one --put");
+            return DECANT_BAD_CALL;
+        }
+        j->put[i] = has_new = true;
         *out = (dcn_span){put->bytes, 0, put->bytes->len};
         if (out->len == e->data.len)
             continue;
@@ -393,14 +400,14 @@ typedef struct guess {
     char name[128];
 } guess;
 
-/* The name closest to a pattern, of those that the first `renames` substitutions make of what stays (SIZE_MAX: of all). */
+/* The name closest to a pattern and not another altogether, of those that the first `renames` substitutions make of what stays (SIZE_MAX: of all). */
 static decant_status guess_name(job *j, const char *wanted, size_t renames, guess *out, decant_error *err)
 {
     enum { LOOKED_AT = 20000 }; /* of more, the first: it is about a hint */
     size_t left = LOOKED_AT, len = strlen(wanted);
     decant_status rc = DECANT_OK;
 
-    *out = (guess){.wanted = wanted, .distance = len / 3 + 2};
+    *out = (guess){.wanted = wanted, .distance = len < 3 ? len : len / 3 + 2};
     for (size_t m = 0; m < j->count && rc == DECANT_OK; m++)
         for (size_t i = 0; i < j->models[m]->count && left && rc == DECANT_OK; i++, left--) {
             bool stays = true;
@@ -440,13 +447,29 @@ static decant_status refuse_unmatched(job *j, const char *flag, const char *text
     return DECANT_NOT_FOUND;
 }
 
+/* Content for a tensor that there is not, or that is left out. */
+static decant_status refuse_put(job *j, const char *name, decant_error *err)
+{
+    size_t len = strlen(name), index, m = 0;
+
+    while (m < j->count && !dcn_model_find(j->models[m], name, len, &index))
+        m++;
+    if (m == j->count)
+        return refuse_unmatched(j, "--put", name, name, SIZE_MAX, err);
+    decant_error_set(err, DECANT_BAD_CALL, "it is given new content and left out");
+    dcn_error_hint(err, "take away its --put, or what leaves it out (--drop)");
+    dcn_error_tensor(err, name, len);
+    dcn_error_path(err, j->models[m]->path);
+    return DECANT_BAD_CALL;
+}
+
 static decant_status check_matched(job *j, decant_error *err)
 {
     const decant_transform_options *o = j->options;
 
     for (size_t i = 0; i < o->put_count; i++)
         if (!j->put[i])
-            return refuse_unmatched(j, "--put", o->put[i].name, o->put[i].name, SIZE_MAX, err);
+            return refuse_put(j, o->put[i].name, err);
     for (size_t i = 0; i < o->include_count; i++)
         if (!j->include[i].matched)
             return refuse_unmatched(j, "--include", o->include[i], j->include[i].text, SIZE_MAX, err);

@@ -107,19 +107,19 @@ typedef struct setting {
 
 static decant_status take_apart(const decant_setting *given, setting *out, decant_error *err)
 {
-    const char *equals = strchr(given->text, '='), *colon = NULL;
+    const char *equals = strchr(given->text, '='), *end = equals ? equals : given->text, *colon = NULL;
 
-    if (!equals) {
+    *out = (setting){.key = given->text, .key_len = (size_t)(end - given->text)};
+    for (const char *at = given->text; at < end; at++)
+        if (*at == ':')
+            colon = at;
+    if (colon && (out->type = type_named(colon + 1, (size_t)(end - colon) - 1)))
+        out->key_len = (size_t)(colon - given->text);
+    if (!out->key_len) {
         decant_error_set(err, DECANT_BAD_CALL, "'%s' sets nothing", given->text);
         dcn_error_hint(err, "write KEY=VALUE, or KEY:TYPE=VALUE");
         return DECANT_BAD_CALL;
     }
-    *out = (setting){.key = given->text, .key_len = (size_t)(equals - given->text)};
-    for (const char *at = given->text; at < equals; at++)
-        if (*at == ':')
-            colon = at;
-    if (colon && (out->type = type_named(colon + 1, (size_t)(equals - colon) - 1)))
-        out->key_len = (size_t)(colon - given->text);
     out->value = given->data ? given->data : equals + 1;
     out->len = given->data ? given->len : strlen(equals + 1);
     if (!dcn_utf8_valid(out->key, out->key_len) || !dcn_utf8_valid(out->value, out->len)) {
@@ -229,19 +229,29 @@ static decant_status refuse_different(const decant_model *const *models, size_t 
     return DECANT_MISMATCH;
 }
 
-/* Whether a key is set or unset, so that what the inputs say of it does not count. */
-static bool is_decided(const decant_transform_options *o, const dcn_value *value)
+static bool is_unset(const decant_transform_options *o, const char *key, size_t key_len)
+{
+    for (size_t i = 0; i < o->unset_count; i++)
+        if (dcn_chunk_is((dcn_chunk){key, key_len}, o->unset[i]))
+            return true;
+    return false;
+}
+
+/* Whether one of the first `count` settings is of this key. */
+static bool is_set(const decant_transform_options *o, size_t count, const char *key, size_t key_len)
 {
     setting s;
 
-    for (size_t i = 0; i < o->unset_count; i++)
-        if (dcn_chunk_is((dcn_chunk){value->key, value->key_len}, o->unset[i]))
-            return true;
-    for (size_t i = 0; i < o->set_count; i++)
-        if (take_apart(&o->set[i], &s, NULL) == DECANT_OK && s.key_len == value->key_len &&
-            memcmp(s.key, value->key, s.key_len) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (take_apart(&o->set[i], &s, NULL) == DECANT_OK && s.key_len == key_len && memcmp(s.key, key, key_len) == 0)
             return true;
     return false;
+}
+
+/* Whether a key is set or unset, so that what the inputs say of it does not count. */
+static bool is_decided(const decant_transform_options *o, const dcn_value *value)
+{
+    return is_unset(o, value->key, value->key_len) || is_set(o, o->set_count, value->key, value->key_len);
 }
 
 static decant_status merge(const decant_model *const *models, size_t count, const decant_transform_options *o,
@@ -281,6 +291,8 @@ static decant_status refuse_unknown(const decant_model *const *models, size_t co
             }
         }
     decant_error_set(err, DECANT_NOT_FOUND, "there is no key '%s' to unset", key);
+    if (count == 1)
+        dcn_error_path(err, models[0]->path);
     if (best)
         dcn_error_hint(err, "did you mean '%.*s'?", (int)best->key_len, best->key);
     else
@@ -302,6 +314,17 @@ static decant_status check_unset(const decant_model *const *models, size_t count
     return DECANT_OK;
 }
 
+/* Of two that decide one key, neither is meant more than the other. */
+static decant_status refuse_contradiction(const setting *s, const char *what, decant_error *err)
+{
+    char safe[96];
+
+    dcn_text_escape(safe, sizeof safe, s->key, s->key_len);
+    decant_error_set(err, DECANT_BAD_CALL, "the key '%s' is %s", safe, what);
+    dcn_error_hint(err, "decide on one");
+    return DECANT_BAD_CALL;
+}
+
 decant_status dcn_transform_values(const decant_model *const *models, size_t count,
                                    const decant_transform_options *options, decant_model *out, decant_error *err)
 {
@@ -320,7 +343,13 @@ decant_status dcn_transform_values(const decant_model *const *models, size_t cou
     for (size_t i = 0; i < options->set_count && rc == DECANT_OK; i++) {
         setting s;
 
-        if ((rc = take_apart(&options->set[i], &s, err)) == DECANT_OK)
+        if ((rc = take_apart(&options->set[i], &s, err)))
+            break;
+        if (is_unset(options, s.key, s.key_len))
+            rc = refuse_contradiction(&s, "both set and unset", err);
+        else if (is_set(options, i, s.key, s.key_len))
+            rc = refuse_contradiction(&s, "set twice", err);
+        else
             rc = set_value(models, count, &s, out, err);
     }
     return rc;

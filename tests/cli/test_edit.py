@@ -58,11 +58,20 @@ class Edit(support.Case):
         self.refused(2, "edit", "m.safetensors", "--put", "a.w", says="NAME=FILE")
         self.refused(3, "edit", "m.safetensors", "--put", "a.w=five", says=["another length", "5 bytes"])
         self.refused(3, "edit", "m.safetensors", "--put", "a.w=none", says="none")
+        self.refused(2, "edit", "m.safetensors", "--put", "a.w=", says="NAME=FILE")
         self.refused(3, "edit", "m.safetensors", "--put", "no=five", says="matches no tensor")
         self.refused(3, "edit", "m.safetensors", "--drop", "no", says="no tensor has this name")
         self.refused(3, "edit", "none.safetensors", "--set", "a=b", says="none.safetensors")
         self.model("there.safetensors")
         self.refused(4, "edit", "m.safetensors", "--set", "a=b", "-o", "there.safetensors", says="exists")
+
+    def test_contradictions_are_refused_for_what_they_are(self):
+        support.write(self.path("four"), b"EFGH")
+        self.refused(2, "edit", "m.safetensors", "--put", "a.w=four", "--drop", "a.w",
+                     says=["m.safetensors", "tensor 'a.w'", "new content and left out"])
+        self.refused(2, "edit", "m.safetensors", "--put", "a.w=four", "--put", "a.w=four", says=["tensor 'a.w'", "twice"])
+        self.refused(2, "edit", "m.safetensors", "--set", "k=w", "--unset", "k", says="both set and unset")
+        self.refused(2, "edit", "m.safetensors", "--set", "k=w", "--set", "k=x", says="set twice")
 
 
 if __name__ == "__main__":

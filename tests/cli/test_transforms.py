@@ -96,8 +96,15 @@ class Transforms(support.Case):
             self.refused(3, "convert", "a.safetensors", flag, "model.stop", "-o", "x.bpk",
                          says=[flag + " model.stop matches no tensor", "did you mean 'model.step'?"])
         self.refused(3, "convert", "a.safetensors", "--dtype", "modle.w=f16", "-o", "x.bpk", says="did you mean 'model.w'?")
-        self.refused(3, "convert", "a.safetensors", "--rename", "s/x/y/", "-o", "x.bpk", says="--rename s/x/y/ matches no tensor")
-        self.refused(3, "convert", "a.safetensors", "--unset", "fromat", "-o", "x.bpk", says="did you mean 'format'?")
+        self.refused(3, "convert", "a.safetensors", "--unset", "fromat", "-o", "x.bpk",
+                     says=["a.safetensors", "did you mean 'format'?"])
+
+    def test_nothing_is_guessed_of_what_is_no_name(self):
+        self.model("short.safetensors", [("w", "U8", [1], None)])
+        for flag, value in [("--rename", "s/x/y/"), ("--include", "["), ("--exclude", "v")]:
+            result = self.refused(3, "convert", "short.safetensors", flag, value, "-o", "x.bpk",
+                                  says=["%s %s matches no tensor" % (flag, value), "decant ls"])
+            self.assertNotIn("did you mean", result.err)
 
     def test_a_rename_that_collides_is_refused_with_both_names(self):
         self.refused(3, "convert", "a.safetensors", "--rename", "s/[bw]$/x/", "-o", "x.bpk",

@@ -260,12 +260,18 @@ TEST(transform__sets_values_of_the_type_that_is_said_or_there)
 
 TEST(transform__refuses_values_that_are_none)
 {
-    static const char *const wrong[] = {
-        "k",      "k:u8=256",    "k:u8=-1",  "k:i8=128",     "k:bool=yes", "k:u32=", "k:u32=1x",
-        "k:f64=", "k:f64=1e999", "k:i64= 1", "k:bool=truex", "\xFF=v",     "k=\xFF"};
+    static const char *const wrong[] = {"k",        "k:u8=256", "k:u8=-1",     "k:i8=128", "k:bool=yes",   "k:u32=",
+                                        "k:u32=1x", "k:f64=",   "k:f64=1e999", "k:i64= 1", "k:bool=truex", "\xFF=v",
+                                        "k=\xFF",   "=v",       ":u8=1"};
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         check_refuses(&(wish){.set = {wrong[i]}}, DECANT_BAD_CALL, "");
+}
+
+TEST(transform__refuses_to_decide_a_key_twice)
+{
+    check_refuses(&(wish){.set = {"k=1", "n=1", "k:u8=2"}}, DECANT_BAD_CALL, "the key 'k' is set twice");
+    check_refuses(&(wish){.set = {"k=1"}, .unset = {"k"}}, DECANT_BAD_CALL, "the key 'k' is both set and unset");
 }
 
 TEST(transform__tells_where_tensors_come_from)
