@@ -97,6 +97,7 @@ struct decant_model {
     bool no_format;      /* metadata "format" was taken from it, so none is added when it is saved */
     bool ordered;        /* its order is worth keeping where a format has another: it comes from one that has none */
     bool for_loaders;    /* its metadata format = pt was added for loaders of the format that it comes from */
+    bool was_kept;       /* what its format has no place for was kept in its metadata already */
 };
 
 /* What a file may make decant allocate or walk. Hard errors name the limit. */

@@ -335,6 +335,7 @@ decant_status dcn_transform_values(const decant_model *const *models, size_t cou
         const dcn_value *format = dcn_model_text(models[m], "format");
 
         out->no_format |= models[m]->no_format;
+        out->was_kept |= models[m]->was_kept;
         out->ordered &= models[m]->ordered;
         out->for_loaders &= models[m]->for_loaders && format && !is_decided(options, format);
     }

@@ -118,6 +118,8 @@ class Convert(support.Case):
         self.assertEqual(document["gains"], [])
         self.assertEqual(document["output"]["opens_in"], [{"by": "safetensors", "why_not": None},
                                                           {"by": "transformers", "why_not": "no metadata format = pt"}])
+        for words in ["plan", "new.safetensors", "-o", "other.safetensors"], ["edit", "-n", "new.safetensors", "--set", "k=v"]:
+            self.assertEqual(self.works(*words, "--json").document["gains"], []) # what it has already is not gained
 
     def test_it_works_in_every_locale(self):
         self.model("m.safetensors", [("é", "F32", [1], struct.pack("<f", 0.5))])

@@ -248,7 +248,7 @@ decant_status dcn_st_emit(const decant_model *model, const dcn_layout *how, dcn_
         goto done;
     if (e.add_format)
         dcn_plans_gain(out, "metadata format = pt");
-    if (e.keeps)
+    if (e.keeps && !model->was_kept)
         dcn_plans_gain(out, "metadata under 'decant.': ids, scalars, dtypes and order, for the way back");
     dcn_st_openers(e.header_len, e.add_format || dcn_st_for_loaders(model), &out->openers);
     out->layout = dcn_layout_name(how->layout);

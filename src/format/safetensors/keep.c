@@ -571,6 +571,7 @@ decant_status dcn_st_restore(decant_model *model, unsigned lenient, const dcn_fi
     if ((rc = dcn_model_sort(model, err)) || (r.order && (rc = dcn_model_arrange(model, r.order, err))))
         goto done;
     model->ordered = r.order != NULL;
+    model->was_kept = kept > 0;
     if (plain)
         rc = dcn_model_note(model, "odd", err,
                             "%zu metadata key%s of decant's that do%s not fit, taken as plain metadata", plain,
