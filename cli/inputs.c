@@ -97,22 +97,22 @@ static bool is_in(const decant_model *set, const struct stat *file)
     return false;
 }
 
-/* Whether all files of an input are parts of the set that another one is. */
+/* Whether all files of an input are those, or some of those, of another one. */
 static bool is_part_of(const cli_input *in, const cli_input *set)
 {
     const char *path;
     struct stat file;
     size_t i = 0;
 
-    if (!decant_model_file(set->model, 1, NULL, NULL))
-        return false;
+    if (set->prefix && !decant_model_file(set->model, 1, NULL, NULL))
+        return false; /* a file is wanted under other names too; of a set the prefix is for all of the parts that a glob names */
     for (; decant_model_file(in->model, i, &path, NULL); i++)
         if (!path || stat(path, &file) || !is_in(set->model, &file))
             return false;
     return i > 0;
 }
 
-/* A part of a set that is named too counts once, and so does a set: a glob names all of them. */
+/* What is named twice counts once, whether as a file, a part of a set or its folder: a glob names all of them. */
 static void drop_parts(cli_inputs *in)
 {
     size_t kept = 0;

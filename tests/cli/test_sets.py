@@ -88,6 +88,12 @@ class Sets(support.Case):
         self.assertEqual(len(self.names_in("m/" + PARTS[1], "m", "m/other.safetensors")), 2)
         self.assertEqual(len(self.names_in("m/other.safetensors", "m/" + PARTS[1])), 2)
         self.works("convert", "m", "m/" + PARTS[0], "m/" + PARTS[1], "-o", "x.bpk")
+        os.mkdir(self.path("one"))
+        self.model("one/a.safetensors")
+        for words in [["one", "one/a.safetensors"], ["one/a.safetensors", "one"], ["one/a.safetensors"] * 2, ["one"] * 2]:
+            self.assertEqual(self.works("plan", "--json", *words, "-o", "y.bpk").document["output"]["tensor_count"], 3, words)
+        for words in [["--prefix", "x.", "one", "one/a.safetensors"], ["one", "--prefix", "x.", "one"]]:
+            self.assertEqual(self.works("plan", "--json", *words, "-o", "y.bpk").document["output"]["tensor_count"], 6, words)
 
     def test_the_weights_twice_in_a_folder_are_told_and_a_file_named_is_chosen__CV_01(self):
         self.model("m/consolidated.safetensors", TENSORS)
