@@ -37,47 +37,6 @@ static int no_memory(cli *c)
 
 /* --- which ----------------------------------------------------------------------------------------------------------- */
 
-/* The tensor whose name is meant where none is called `name`: NULL if none comes near. Its name is lent by the model. */
-static const char *guess(const decant_model *model, const char *name, size_t *len)
-{
-    const char *best = NULL;
-    size_t least = 4;
-
-    for (size_t i = 0; i < decant_model_count(model); i++) {
-        decant_tensor tensor = DECANT_TENSOR_INIT;
-        size_t distance;
-
-        decant_model_tensor(model, i, &tensor);
-        if (strlen(tensor.name) != tensor.name_len)
-            continue;
-        distance = cli_distance(name, tensor.name);
-        if (distance < least) {
-            least = distance;
-            best = tensor.name;
-            *len = tensor.name_len;
-        }
-    }
-    return best;
-}
-
-static int find(extracting *e, const char *name, size_t *index)
-{
-    decant_error err = {0};
-    const char *close;
-    char safe[128];
-    size_t len;
-
-    if (decant_model_find(e->model, name, strlen(name), index, &err) == DECANT_OK)
-        return CLI_DONE;
-    if ((close = guess(e->model, name, &len))) {
-        cli_escape(safe, sizeof safe, close);
-        snprintf(err.hint, sizeof err.hint, "did you mean '%s'?", safe);
-    } else {
-        snprintf(err.hint, sizeof err.hint, "decant ls shows what there is");
-    }
-    return cli_fail(e->c, &err, DECANT_SIDE_INPUT, e->c->args.files[0]);
-}
-
 /* Those that are named, each once, or all. */
 static int choose(extracting *e)
 {
@@ -94,7 +53,7 @@ static int choose(extracting *e)
     for (size_t i = 0; status == CLI_DONE && i < (named ? named : total); i++) {
         size_t index = i;
 
-        if (named && (status = find(e, args->files[1 + i], &index)))
+        if (named && (status = cli_find_tensor(e->c, e->model, args->files[1 + i], &index)))
             break;
         if (!taken[index])
             e->items[e->count++].index = index;

@@ -78,6 +78,47 @@ static int open_settings(cli *c, decant_setting **out)
     return status;
 }
 
+/* --- a tensor by its name -------------------------------------------------------------------------------------------- */
+
+/* The tensor whose name is meant where none is called `name`: NULL if none comes near. Its name is lent by the model. */
+static const char *guess(const decant_model *model, const char *name)
+{
+    const char *best = NULL;
+    size_t len = strlen(name), least = len < 4 ? len : 4;
+
+    for (size_t i = 0; i < decant_model_count(model); i++) {
+        decant_tensor tensor = DECANT_TENSOR_INIT;
+        size_t distance;
+
+        decant_model_tensor(model, i, &tensor);
+        if (strlen(tensor.name) != tensor.name_len)
+            continue;
+        distance = cli_distance(name, tensor.name);
+        if (distance < least) {
+            least = distance;
+            best = tensor.name;
+        }
+    }
+    return best;
+}
+
+int cli_find_tensor(cli *c, const decant_model *model, const char *name, size_t *index)
+{
+    decant_error err = {0};
+    const char *close;
+    char safe[128];
+
+    if (decant_model_find(model, name, strlen(name), index, &err) == DECANT_OK)
+        return CLI_DONE;
+    if ((close = guess(model, name))) {
+        cli_escape(safe, sizeof safe, close);
+        snprintf(err.hint, sizeof err.hint, "did you mean '%s'?", safe);
+    } else {
+        snprintf(err.hint, sizeof err.hint, "decant ls shows what there is");
+    }
+    return cli_fail(c, &err, DECANT_SIDE_INPUT, decant_model_path(model));
+}
+
 /* --- opening -------------------------------------------------------------------------------------------------------- */
 
 static bool asks_for_changes(const cli_args *a)
@@ -235,15 +276,9 @@ static int transform(cli *c, cli_inputs *in, const decant_model **models, const 
         (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
         return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
     }
-    for (size_t i = 0; i < a->drop.count; i++) {
-        size_t index;
-
-        if (decant_model_find(in->items[0].model, a->drop.items[i], strlen(a->drop.items[i]), &index, &err)) {
-            snprintf(err.hint, sizeof err.hint, "decant ls shows all names");
-            status = cli_fail(c, &err, DECANT_SIDE_INPUT, NULL);
+    for (size_t i = 0, index; i < a->drop.count; i++)
+        if ((status = cli_find_tensor(c, in->items[0].model, a->drop.items[i], &index)))
             goto done;
-        }
-    }
     if ((status = open_settings(c, &settings)) || (status = open_contents(c, in->items[0].model, &contents)))
         goto done;
     for (size_t i = 0; i < in->count; i++) {

@@ -20,6 +20,9 @@ typedef struct cli_inputs {
 /* Opens the first `count` files. A failure is reported already; gives the exit status. */
 int cli_inputs_open(cli *c, size_t count, cli_inputs *out);
 
+/* Where the tensor is that the user calls `name`. A failure is reported already; gives the exit status. */
+int cli_find_tensor(cli *c, const decant_model *model, const char *name, size_t *index);
+
 /* What is to be saved or compared. */
 const decant_model *cli_inputs_model(const cli_inputs *in);
 
