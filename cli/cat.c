@@ -30,7 +30,7 @@ static int open_parts(cli *c, parts *p)
         return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
     }
     for (; p->count < c->args.file_count; p->count++) {
-        const char *path = c->args.files[p->count];
+        const char *path = cli_input_path(c->args.files[p->count]);
 
         if (decant_bytes_file(path, 0, DECANT_TO_END, &p->items[p->count], &err))
             return cli_fail(c, &err, DECANT_SIDE_INPUT, path);

@@ -59,8 +59,8 @@ int cli_misuse(cli *c, const char *hint, const char *format, ...) DECANT_PRINTF(
 /* What to do next after a failure of an input, or of an output. */
 const char *cli_hint(decant_status status, bool input);
 
-/* What "-" stands for as an input: a file that standard input comes from can be read from any place, a pipe cannot. */
-#define CLI_STDIN "/dev/stdin"
+/* The path of an input: "-" stands for the file that standard input comes from, which can be read from any place. */
+const char *cli_input_path(const char *path);
 
 /* Opens an input as the flags say. A failure is reported already; gives the exit status. */
 int cli_open(cli *c, const char *path, decant_model **out);

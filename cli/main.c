@@ -214,6 +214,11 @@ void cli_json_odd(cli_json *j, const char *key, const decant_model *model)
         cli_json_close(j, ']');
 }
 
+const char *cli_input_path(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+}
+
 int cli_open(cli *c, const char *path, decant_model **out)
 {
     decant_open_options options = {.size = sizeof options, .allow = c->args.allow};
@@ -221,8 +226,7 @@ int cli_open(cli *c, const char *path, decant_model **out)
 
     if (c->args.lenient)
         options.lenient = DECANT_LENIENT_ALL;
-    if (strcmp(path, "-") == 0)
-        path = CLI_STDIN;
+    path = cli_input_path(path);
     if (decant_open(path, &options, out, &err))
         return cli_fail(c, &err, DECANT_SIDE_INPUT, path);
     say_what_was_odd(c, path, *out);

@@ -147,7 +147,7 @@ static int check(verifying *v, decant_check_totals *totals)
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
     cli_progress_start(&progress, v->path, c->args.quiet || c->args.json);
-    rc = decant_check(strcmp(v->path, "-") == 0 ? CLI_STDIN : v->path, &options, on_finding, v, totals, &err);
+    rc = decant_check(cli_input_path(v->path), &options, on_finding, v, totals, &err);
     cli_progress_end(&progress);
     return rc ? cli_fail(c, &err, DECANT_SIDE_INPUT, v->path) : CLI_DONE;
 }

@@ -1,6 +1,7 @@
 """cat: files joined byte for byte."""
 
 import os
+import subprocess
 
 import support
 
@@ -23,6 +24,12 @@ class Cat(support.Case):
         self.assertEqual(self.read("one"), self.read("part2"))
         self.works("cat", "part0", "part0", "-o", "twice")
         self.assertEqual(self.read("twice"), 2 * self.read("part0"))
+
+    def test_a_dash_is_the_file_that_standard_input_comes_from(self):
+        with open(self.path("part2"), "rb") as stdin:
+            self.works("cat", "part0", "-", "-o", "out", stdin=stdin)
+        self.assertEqual(self.read("out"), self.read("part0") + self.read("part2"))
+        self.refused(3, "cat", "part0", "-", "-o", "piped", stdin=subprocess.PIPE, says="a pipe or device")
 
     def test_a_dry_run_says_what_would_be_done(self):
         result = self.works("cat", *self.parts, "-o", "out", "-n")
