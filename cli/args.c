@@ -299,7 +299,7 @@ static decant_status parse_word(cli_args *args, unsigned bits, const char *word,
         snprintf(typed, sizeof typed, "%s%.*s", is_long ? "--" : "-", (int)len, at);
         at += len;
         if (flag->kind != SWITCH) {
-            value = *at ? at + (is_long ? 1 : 0) : next;
+            value = *at ? at + (*at == '=') : next;
             *took = !*at;
             at += strlen(at);
             if (!value) {

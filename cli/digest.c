@@ -195,6 +195,8 @@ static int check(cli *c)
     char number[CLI_NUMBER];
     int status = CLI_DONE;
 
+    if (!c->args.check[0])
+        return cli_misuse(c, "name it with -c FILE", "the name of the manifest is empty");
     if (cli_manifest_read(&d.manifest, c->args.check, &err)) {
         status = cli_fail(c, &err, DECANT_SIDE_INPUT, c->args.check);
         goto done;

@@ -40,8 +40,8 @@ static bool is_file(const saving *s)
     return s->target->path != NULL;
 }
 
-/* "burnpack, safetensors": what can be written. */
-static void list_formats(char *out, size_t size)
+/* "burnpack, safetensors" or ".bpk, .safetensors": what can be written. */
+static void list_formats(char *out, size_t size, bool extensions)
 {
     size_t used = 0;
     const dcn_format *format;
@@ -49,7 +49,8 @@ static void list_formats(char *out, size_t size)
     out[0] = '\0';
     for (size_t i = 0; (format = dcn_format_at(i)) && used < size; i++)
         if (format->emit)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", format->name);
+            used += (size_t)snprintf(out + used, size - used, "%s%s%s", used ? ", " : "", extensions ? "." : "",
+                                     extensions ? format->extensions[0] : format->name);
 }
 
 static decant_status choose_format(saving *s, decant_error *err)
@@ -69,8 +70,10 @@ static decant_status choose_format(saving *s, decant_error *err)
     else if (!s->format->emit)
         rc = decant_error_set(err, DECANT_UNSUPPORTED, "%s is read, not written", s->format->name);
     if (rc) {
-        list_formats(known, sizeof known);
-        dcn_error_hint(err, "name one of %s", known);
+        bool by_extension = is_file(s) && !wanted;
+
+        list_formats(known, sizeof known, by_extension);
+        dcn_error_hint(err, by_extension ? "let its name end in one of %s" : "name one of %s", known);
         dcn_error_side(err, DECANT_SIDE_OUTPUT);
     }
     return rc;

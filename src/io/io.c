@@ -69,7 +69,10 @@ decant_status dcn_io_split(dcn_io *io, const char *path, dcn_dir **dir, char **n
     decant_status rc;
 
     if (!last[0] || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) {
-        rc = at_path(path, decant_error_set(err, DECANT_BAD_CALL, "path does not end in the name of a file"), err);
+        rc = at_path(path,
+                     decant_error_set(err, DECANT_BAD_CALL, "%s",
+                                      path[0] ? "path does not end in the name of a file" : "the path is empty"),
+                     err);
         dcn_error_hint(err, "name a file");
         goto done;
     }

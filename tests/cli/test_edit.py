@@ -40,7 +40,7 @@ class Edit(support.Case):
         self.works("edit", "m.safetensors", "--set", "k=w", "-o", "n.bpk")
         self.assertIn("burnpack", self.works("inspect", "n.bpk").out)
         self.works("diff", "m.safetensors", "n.bpk")
-        self.refused(4, "edit", "m.safetensors", "--set", "k=w", "-o", "n", says="extension")
+        self.refused(4, "edit", "m.safetensors", "--set", "k=w", "-o", "n", says=["extension", "end in one of .bpk, .safetensors"])
         os.rename(self.path("m.safetensors"), self.path("m"))
         self.works("edit", "m", "--set", "k=w") # what is replaced keeps its format, whatever it is called
         self.assertIn("safetensors", self.works("inspect", "m").out)
@@ -60,7 +60,8 @@ class Edit(support.Case):
         self.refused(3, "edit", "m.safetensors", "--put", "a.w=none", says="none")
         self.refused(2, "edit", "m.safetensors", "--put", "a.w=", says="NAME=FILE")
         self.refused(3, "edit", "m.safetensors", "--put", "no=five", says="matches no tensor")
-        self.refused(3, "edit", "m.safetensors", "--drop", "no", says="no tensor has this name")
+        self.refused(3, "edit", "m.safetensors", "--drop", "no", says=["m.safetensors: tensor 'no'", "no tensor has this name"])
+        self.refused(3, "edit", "m.safetensors", "--drop", "a.v", says="did you mean 'a.w'?")
         self.refused(3, "edit", "none.safetensors", "--set", "a=b", says="none.safetensors")
         self.model("there.safetensors")
         self.refused(4, "edit", "m.safetensors", "--set", "a=b", "-o", "there.safetensors", says="exists")

@@ -189,9 +189,9 @@ class WrongUsage(support.Case):
         self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "", says="unknown word ''")
 
     def test_flags_are_written_in_any_of_their_ways(self):
-        for words in [["-o", "x.bpk"], ["-ox.bpk"], ["--output", "x.bpk"], ["--output=x.bpk"], ["-fno", "x.bpk"]]:
-            self.assertIn("x.bpk", self.works("plan", "m.safetensors", *words).out)
-            self.assertIn("x.bpk", self.works("plan", *words, "m.safetensors").out)
+        for words in [["-o", "x.bpk"], ["-ox.bpk"], ["-o=x.bpk"], ["--output", "x.bpk"], ["--output=x.bpk"], ["-fno", "x.bpk"]]:
+            self.assertIn("to        x.bpk ", self.works("plan", "m.safetensors", *words).out)
+            self.assertIn("to        x.bpk ", self.works("plan", *words, "m.safetensors").out)
 
     def test_a_name_that_begins_with_a_dash_stands_after_two(self):
         os.rename(self.path("m.safetensors"), self.path("-m"))

@@ -49,6 +49,13 @@ class Refused(support.Case):
                       ["ls", ""]]:
             self.refused(3, *words)
 
+    def test_a_path_that_is_empty_is_called_so(self):
+        self.model()
+        for words in [["convert", "", "-o", "x.bpk"], ["inspect", ""], ["diff", "m.safetensors", ""], ["cat", "", "-o", "x"],
+                      ["extract", "", "w"], ["edit", "", "--set", "k=v"]]:
+            self.refused(3, *words, says="the path is empty")
+        self.refused(2, "digest", "-c", "", "m.safetensors", says=["manifest is empty", "-c FILE"])
+
     def test_a_dtype_that_the_output_cannot_hold_is_named(self):
         self.model("m.safetensors", [("kept", "F32", [2], None), ("z", "F8_E5M2", [2], b"ab")])
         self.refused(3, "convert", "m.safetensors", "-o", "m.bpk", says=["F8_E5M2", "'z'"])
