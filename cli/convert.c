@@ -140,12 +140,6 @@ static int run(cli *c)
     if ((status = check_words(c)) || (status = check_place(c)) || (status = choose_format(c, &format)) ||
         (status = cli_inputs_open(c, c->args.file_count, &in)))
         return status;
-    if (c->args.json) {
-        cli_json_open(&c->json, "odd", '[');
-        for (size_t i = 0; i < in.count; i++)
-            cli_json_odd(&c->json, NULL, in.items[i].model);
-        cli_json_close(&c->json, ']');
-    }
     for (size_t i = 0; i < in.count && status == CLI_DONE && is_stream(c) && !plan_only; i++)
         status = cli_check_stdout(c, in.items[i].model);
     if (status == CLI_DONE)

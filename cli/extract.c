@@ -238,8 +238,10 @@ static int extract_all(extracting *e)
 
     for (size_t i = 0; i < e->count && status == CLI_DONE; i++)
         status = extract(e, &e->items[i], true);
-    if (e->c->args.json)
+    if (e->c->args.json) {
+        cli_json_odd(&e->c->json, "odd", e->model);
         cli_json_open(&e->c->json, "extracted", '[');
+    }
     cli_signals_hold(!e->c->args.dry_run);
     for (size_t i = 0; i < e->count && status == CLI_DONE; i++) {
         if (!e->c->args.dry_run)

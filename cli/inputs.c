@@ -8,7 +8,7 @@
 
 #include "out.h"
 
-enum { SHOWN = 20 /* lines of a list without -v */ };
+enum { SHOWN = 20 /* lines of a list without -v */, WIDE = 100 /* columns of a word without -v */ };
 
 /* --- --set ---------------------------------------------------------------------------------------------------------- */
 
@@ -473,6 +473,16 @@ static void show_names(FILE *out, const char *indent, const cli *c, const cli_in
         fprintf(out, "%s%-9s and %s more (-v shows all)\n", indent, "", cli_thousands(number, renamed - SHOWN));
 }
 
+/* What was asked for in these words, a row each. */
+static void show_words(FILE *out, const char *indent, const char *label, const cli *c, const cli_list *words)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        fprintf(out, "%s%-9s ", indent, i ? "" : label);
+        cli_put_text(out, words->items[i], strlen(words->items[i]), c->args.verbose ? SIZE_MAX : WIDE);
+        fputc('\n', out);
+    }
+}
+
 void cli_inputs_show_changes(FILE *out, const char *indent, const cli *c, const cli_inputs *in)
 {
     size_t left = left_out(in);
@@ -480,8 +490,27 @@ void cli_inputs_show_changes(FILE *out, const char *indent, const cli *c, const 
 
     if (left)
         fprintf(out, "%s%-9s %s tensor%s out\n", indent, "leaves", cli_thousands(number, left), cli_plural(left));
+    show_words(out, indent, "puts", c, &c->args.put);
     show_casts(out, indent, in);
     show_names(out, indent, c, in);
+    show_words(out, indent, "sets", c, &c->args.set);
+    show_words(out, indent, "unsets", c, &c->args.unset);
+}
+
+static void put_json_words(cli_json *j, const char *key, const cli_list *words)
+{
+    cli_json_open(j, key, '[');
+    for (size_t i = 0; i < words->count; i++)
+        cli_json_text(j, NULL, words->items[i]);
+    cli_json_close(j, ']');
+}
+
+void cli_inputs_json_odd(cli *c, const cli_inputs *in)
+{
+    cli_json_open(&c->json, "odd", '[');
+    for (size_t i = 0; i < in->count; i++)
+        cli_json_odd(&c->json, NULL, in->items[i].model);
+    cli_json_close(&c->json, ']');
 }
 
 void cli_inputs_json(cli *c, const cli_inputs *in)
@@ -489,6 +518,9 @@ void cli_inputs_json(cli *c, const cli_inputs *in)
     cli_json *j = &c->json;
     change ch;
 
+    put_json_words(j, "puts", &c->args.put);
+    put_json_words(j, "sets", &c->args.set);
+    put_json_words(j, "unsets", &c->args.unset);
     cli_json_count(j, "omitted", left_out(in));
     cli_json_open(j, "changes", '[');
     for (size_t i = 0; get_change(in, i, &ch); i++) {

@@ -29,11 +29,17 @@ const decant_model *cli_inputs_model(const cli_inputs *in);
 /* The files with what they hold, for people: "from", a row each. */
 void cli_inputs_show(const cli *c, const cli_inputs *in);
 
-/* What is changed, for people: "leaves", "casts" and "renames", a row each behind `indent`; of many names the first, without -v. */
+/*
+ * What is changed, for people: "leaves", "puts", "casts", "renames", "sets" and "unsets", rows behind `indent`; of many names the
+ * first, without -v.
+ */
 void cli_inputs_show_changes(FILE *out, const char *indent, const cli *c, const cli_inputs *in);
 
-/* The same as fields: "omitted" and "changes". */
+/* The same as fields: "omitted", "puts", "changes", "sets" and "unsets". */
 void cli_inputs_json(cli *c, const cli_inputs *in);
+
+/* What is odd about them, as a field. */
+void cli_inputs_json_odd(cli *c, const cli_inputs *in);
 
 /*
  * Whether standard output leads into a file of the model: bytes that are put behind those of an input damage it. (What ">"

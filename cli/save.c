@@ -345,6 +345,8 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     double seconds;
     int status = CLI_DONE;
 
+    if (s->in && c->args.json)
+        cli_inputs_json_odd(c, s->in);
     cli_progress_start(&progress, name_of(c), c->args.quiet || c->args.json || plan_only);
     options.format = format;
     options.allow = c->args.allow;

@@ -49,7 +49,17 @@ class Edit(support.Case):
         before = self.tree()
         result = self.works("edit", "-n", "m.safetensors", "--rename", "s/^a/z/", "--set", "k=w")
         self.assertIn("z.w", result.out)
+        self.assertIn("sets      k=w\n", result.out)
         self.assertIn("nothing was written", result.out)
+        support.write(self.path("four"), b"EFGH")
+        words = ["edit", "-n", "m.safetensors", "--put", "a.w=four", "--set", "l=" + 200 * "w", "--set", "m=\n", "--unset", "k"]
+        before = self.tree()
+        out = self.works(*words).out
+        self.assertIn("puts      a.w=four\n", out)
+        self.assertRegex(out, r"sets      l=w{50,98}\.\.\.\n          m=\\x0a\nunsets    k\n")
+        self.assertIn("sets      l=%s\n" % (200 * "w"), self.works(*words, "-v").out)
+        document = self.check_document(self.works(*words, "--json"))
+        self.assertEqual((document["puts"], document["sets"][1:], document["unsets"]), (["a.w=four"], ["m=\n"], ["k"]))
         self.assertEqual(self.tree(), before)
 
     def test_refusals(self):

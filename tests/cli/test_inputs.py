@@ -106,6 +106,13 @@ class Refused(support.Case):
         self.assertEqual(result.out, "t\tU8\t[2]\t2\n")
         self.assertRegex(result.err, r"\Adecant: odd\.safetensors: odd: .+\n\Z")
 
+    def test_what_is_odd_is_told_under_json_too(self):
+        self.model()
+        support.write(self.path("odd.safetensors"), self.read("m.safetensors") + b"more")
+        for words in [["plan", "-o", "x.bpk"], ["convert", "-o", "x.bpk"], ["edit", "-n", "--set", "k=v"], ["extract", "-n"]]:
+            words = [words[0], "odd.safetensors", *words[1:], "--lenient", "--json"]
+            self.assertEqual(self.works(*words).document["odd"], ["4 bytes after the data"], words)
+
     def test_limits_are_lifted_by_their_word(self):
         name = "n" * 70000
         self.model("m.safetensors", [(name, "U8", [1], b"x")])
