@@ -18,6 +18,8 @@ _decant() {
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         words="$(_decant_commands) --help --version"
+    elif [[ $prev == --to && $command == extract ]]; then
+        words="npy raw"
     elif [[ $prev == --to ]]; then
         words=$(_decant_formats)
     elif [[ $prev == --layout ]]; then

@@ -18,6 +18,7 @@ end
 complete -c decant -n __fish_use_subcommand -f -a '(__decant_commands)'
 complete -c decant -n '__fish_seen_subcommand_from help' -f -a '(__decant_commands)'
 complete -c decant -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__decant_flags)'
-complete -c decant -n 'not __fish_use_subcommand' -l to -x -a '(__decant_formats)'
+complete -c decant -n 'not __fish_use_subcommand; and not __fish_seen_subcommand_from extract' -l to -x -a '(__decant_formats)'
+complete -c decant -n '__fish_seen_subcommand_from extract' -l to -x -a 'npy raw'
 complete -c decant -n 'not __fish_use_subcommand' -l layout -x -a 'canonical aligned congruent'
 complete -c decant -n 'not __fish_use_subcommand' -s o -l output -r

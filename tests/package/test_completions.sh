@@ -51,6 +51,7 @@ for shell in bash zsh fish; do
     check "$shell" "decant " convert plan inspect ls diff formats
     check "$shell" "decant convert --" --output --force --layout --json
     check "$shell" "decant convert --to " burnpack safetensors
+    check "$shell" "decant extract a.bpk --to " npy raw
     check "$shell" "decant convert --layout " canonical aligned congruent
     check "$shell" "decant help " convert
     check "$shell" "decant convert READ" README.md
