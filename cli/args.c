@@ -1,5 +1,6 @@
 #include "args.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static const struct flag {
 };
 
 enum { FLAGS = sizeof flags / sizeof *flags };
+static_assert(FLAGS <= 64, "cli_args.given has a bit for each");
 
 static const struct word {
     const char *name;
@@ -249,16 +251,18 @@ static decant_status set(cli_args *args, const struct flag *flag, const char *ty
                          decant_error *err)
 {
     char *field = (char *)args + flag->at;
+    bool is_one = flag->kind == TEXT || flag->kind == SIZE || flag->kind == LAYOUT;
 
+    if (is_one && args->given & UINT64_C(1) << (flag - flags)) {
+        snprintf(hint, 256, "give it once");
+        return decant_error_set(err, DECANT_BAD_CALL, "%s is given twice", typed);
+    }
+    args->given |= UINT64_C(1) << (flag - flags);
     switch (flag->kind) {
     case SWITCH:
         *(bool *)(void *)field = true;
         return DECANT_OK;
     case TEXT:
-        if (*(const char **)(void *)field) {
-            snprintf(hint, 256, "give it once");
-            return decant_error_set(err, DECANT_BAD_CALL, "%s is given twice", typed);
-        }
         *(const char **)(void *)field = value;
         return DECANT_OK;
     case SIZE:

@@ -30,6 +30,7 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_args {
+    uint64_t given; /* a bit a flag, in the order of their table */
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force, deep, verify;
     bool resume, undo, prune;

@@ -184,7 +184,8 @@ class WrongUsage(support.Case):
         self.refused(2, "convert", "m.safetensors", "-fo", says="decant: -o lacks its value; -o OUT")
         self.refused(2, "convert", "m.safetensors", "--output", says="decant: --output lacks its value; --output OUT")
         self.refused(2, "convert", "m.safetensors", "--force=yes", "-o", "x.bpk", says="takes no value")
-        self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "-o", "y.bpk", says="decant: -o is given twice;")
+        for twice in [["-o", "x.bpk"], ["--to", "burnpack"], ["--layout", "canonical"], ["--align", "4KiB"]]:
+            self.refused(2, "convert", "m.safetensors", *twice, *twice, says="decant: %s is given twice;" % twice[0])
         self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "limits,all", says="unknown word 'all'")
         self.refused(2, "convert", "m.safetensors", "-o", "x.bpk", "--allow", "", says="unknown word ''")
 
