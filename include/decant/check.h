@@ -59,7 +59,7 @@ typedef struct decant_diff_options {
  *
  * @param found   called for each difference, in order of name; may be NULL
  * @param totals  may be NULL; differences 0 means the same
- * @return DECANT_OK also when they differ; the status of a failed read; DECANT_CANCELLED
+ * @return DECANT_OK also when they differ; the status of a failed read; DECANT_CHANGED; DECANT_CANCELLED
  *
  * Memory: two slots of 1 MiB and 8 bytes a tensor.
  */

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "survey/close.h"
 #include "survey/element.h"
+#include "survey/scan.h"
 
 /* Everything one comparison needs. */
 typedef struct job {
@@ -410,6 +411,9 @@ decant_status dcn_diff(const decant_model *a, const decant_model *b, size_t slot
         goto done;
     }
     if ((rc = walk_tensors(&j, err)) || (rc = walk_values(&j, err)))
+        goto done;
+    /* what was read while somebody wrote may be half old and half new */
+    if ((rc = dcn_scan_check(a, err)) || (rc = dcn_scan_check(b, err)))
         goto done;
     if (totals)
         *totals = j.totals;

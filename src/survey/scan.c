@@ -102,3 +102,18 @@ done:
     dcn_plans_close(&plans);
     return rc;
 }
+
+decant_status dcn_scan_check(const decant_model *model, decant_error *err)
+{
+    dcn_plans plans = {0};
+    dcn_routes routes = {0};
+    decant_status rc = dcn_plans_data(&plans, model, err);
+
+    if (rc == DECANT_OK)
+        rc = dcn_routes_collect(&plans, UINT64_MAX, &routes, err);
+    for (size_t i = 0; i < routes.count && rc == DECANT_OK; i++)
+        rc = dcn_source_check(routes.items[i].source, err);
+    dcn_routes_close(&routes);
+    dcn_plans_close(&plans);
+    return rc;
+}

@@ -33,4 +33,7 @@ decant_status dcn_scan_end(dcn_scan *scan, decant_error *err);
 decant_status dcn_scan_model(const decant_model *model, const dcn_cut *cut, decant_progress progress, void *ctx,
                              const dcn_viewer *viewer, decant_error *err);
 
+/* For who looks without a pour: that no file in which data lies has changed since it was opened. */
+decant_status dcn_scan_check(const decant_model *model, decant_error *err);
+
 #endif

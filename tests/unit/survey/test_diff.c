@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/env.h"
 #include "support/alloc.h"
+#include "support/safetensors.h"
+#include "support/simdisk.h"
 #include "survey/diff.h"
 
 /* What the callback was told, a line each. */
@@ -274,4 +277,27 @@ TEST(diff__refuses_a_tolerance_that_is_none)
                     DECANT_BAD_CALL, &err);
     }
     decant_model_close(&a);
+}
+
+TEST(diff__says_nothing_of_a_file_that_changes_while_it_is_read)
+{
+    simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = dcn_cut_default};
+    size_t len;
+    uint8_t *file = st_file("{\"w\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3, &len);
+    decant_model *a = NULL, *b = NULL;
+
+    simdisk_put(disk, "a.safetensors", file, len);
+    simdisk_put(disk, "b.safetensors", file, len);
+    CHECK_OK(dcn_open(&env, "a.safetensors", NULL, &a, &err), &err);
+    CHECK_OK(dcn_open(&env, "b.safetensors", NULL, &b, &err), &err);
+    CHECK_OK(diff(a, b, 16), &err);
+    simdisk_touch(disk, "b.safetensors");
+    CHECK_FAILS(diff(a, b, 16), DECANT_CHANGED, &err);
+    CHECK_HAS(err.path, "b.safetensors");
+    CHECK_FAILS(diff(b, a, 16), DECANT_CHANGED, &err);
+    decant_model_close(&a);
+    decant_model_close(&b);
+    free(file);
+    simdisk_free(&disk);
 }
