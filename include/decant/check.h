@@ -61,7 +61,7 @@ typedef struct decant_diff_options {
  * @param totals  may be NULL; differences 0 means the same
  * @return DECANT_OK also when they differ; the status of a failed read; DECANT_CHANGED; DECANT_CANCELLED
  *
- * Memory: two slots of 1 MiB and 8 bytes a tensor.
+ * Memory: two slots of 1 MiB and 24 bytes a tensor.
  */
 DECANT_API DECANT_MUST_CHECK decant_status decant_diff(const decant_model *a, const decant_model *b,
                                                        const decant_diff_options *options, decant_on_difference found,

@@ -109,6 +109,10 @@ decant_status dcn_posix_failed(dcn_verb verb, decant_error *err)
         dcn_error_hint(err, "choose a shorter path");
     else if (code == EFBIG)
         dcn_error_hint(err, "choose a disk that takes files of this size");
+    else if (code == ELOOP)
+        dcn_error_hint(err, "name the file itself, not a link that leads back to itself");
+    else if (code == EROFS)
+        dcn_error_hint(err, "choose another disk: this one can only be read");
     else if (rc == DECANT_BAD_CALL && code != EBADF)
         dcn_error_hint(err, "choose another name: the file system does not take this one");
     if (err)

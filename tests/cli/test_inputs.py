@@ -56,6 +56,11 @@ class Refused(support.Case):
             self.refused(3, *words, says="the path is empty")
         self.refused(2, "digest", "-c", "", "m.safetensors", says=["manifest is empty", "-c FILE"])
 
+    def test_a_link_that_leads_back_to_itself_is_not_blamed_on_permissions(self):
+        os.symlink("there", self.path("here"))
+        os.symlink("here", self.path("there"))
+        self.refused(3, "inspect", "here", says="name the file itself")
+
     def test_a_dtype_that_the_output_cannot_hold_is_named(self):
         self.model("m.safetensors", [("kept", "F32", [2], None), ("z", "F8_E5M2", [2], b"ab")])
         self.refused(3, "convert", "m.safetensors", "-o", "m.bpk", says=["F8_E5M2", "'z'"])

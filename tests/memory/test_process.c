@@ -49,8 +49,8 @@ static const char *program(void)
     return decant;
 }
 
-/* A sparse safetensors file of `count` tensors of `len` bytes each. @return bytes of its header */
-static uint64_t make_sparse(const char *path, const char *dtype, uint64_t count, uint64_t len)
+/* A sparse safetensors file of `count` tensors of `len` bytes each, numbered from `first`. @return bytes of its header */
+static uint64_t make_part(const char *path, const char *dtype, uint64_t first, uint64_t count, uint64_t len)
 {
     uint64_t elements = strcmp(dtype, "F32") == 0 ? len / 4 : len;
     FILE *file = fopen(path, "wb");
@@ -63,7 +63,7 @@ static uint64_t make_sparse(const char *path, const char *dtype, uint64_t count,
                       "%s\"model.layers.%07" PRIu64
                       ".self_attn.projection.weight\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64
                       "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
-                      i ? "," : "", i, dtype, elements, i * len, (i + 1) * len) > 0);
+                      i ? "," : "", first + i, dtype, elements, i * len, (i + 1) * len) > 0);
     CHECK(fputc('}', file) == '}');
     header = (uint64_t)ftell(file) - 8;
     for (unsigned i = 0; i < 8; i++)
@@ -71,6 +71,25 @@ static uint64_t make_sparse(const char *path, const char *dtype, uint64_t count,
     CHECK(fseek(file, 0, SEEK_SET) == 0 && fwrite(prefix, 1, 8, file) == 8 && fclose(file) == 0);
     CHECK(truncate(path, (off_t)(8 + header + count * len)) == 0);
     return header;
+}
+
+static uint64_t make_sparse(const char *path, const char *dtype, uint64_t count, uint64_t len)
+{
+    return make_part(path, dtype, 0, count, len);
+}
+
+/* The sparse parts of a set, without an index. @return bytes of their headers */
+static uint64_t make_set(char *first, size_t size, uint64_t parts, uint64_t count, uint64_t len)
+{
+    char path[4096];
+    uint64_t headers = 0;
+
+    for (uint64_t i = parts; i > 0; i--) {
+        snprintf(path, sizeof path, "%s/in-%05" PRIu64 "-of-%05" PRIu64 ".safetensors", test_folder(), i, parts);
+        headers += make_part(path, "U8", (i - 1) * count, count, len);
+    }
+    snprintf(first, size, "%s", path);
+    return headers;
 }
 
 /* Burnpack's metadata length stands at 6. */
@@ -251,4 +270,47 @@ TEST(convert__takes_little_for_each_of_100000_tensors)
 TEST(convert__takes_little_for_each_of_a_million_tensors)
 {
     check_tensors(1000000);
+}
+
+/* Converts a set of 30 files into one file or, if a file of it may have no more than `shard` bytes, into another set. */
+static uint64_t peak_of_set(uint64_t count, uint64_t len, const char *shard, uint64_t *headers)
+{
+    enum { PARTS = 30 };
+    char in[4096], out[4096];
+    const char *argv[16] = {program(), "convert", "-qf", in, "-o", out, shard ? "--max-shard-size" : NULL, shard};
+    uint64_t peak;
+
+    snprintf(out, sizeof out, "%s/set.safetensors", test_folder());
+    *headers = make_set(in, sizeof in, PARTS, count, len);
+    peak = peak_of(argv);
+    fprintf(stderr,
+            "a set of %d with %" PRIu64 " tensors of %" PRIu64 " bytes, into %s: peak %.1f MiB, headers %.1f MiB\n",
+            PARTS, PARTS * count, len, shard ? "a set" : "one", (double)peak / MIB, (double)*headers / MIB);
+    return peak;
+}
+
+/* PF-02: into a set as well as into one file. */
+TEST(convert__takes_the_same_memory_for_a_set_of_every_size)
+{
+    uint64_t headers, one = peak_of_set(10, 100000, NULL, &headers), small = peak_of_set(10, 100000, "1MB", &headers),
+                      large = peak_of_set(10, 3000000, "30MB", &headers);
+
+    CHECK(one <= 32 * MIB && small <= 32 * MIB && large <= 32 * MIB);
+    CHECK(large <= small + MIB && small <= large + MIB);
+    if (nightly()) {
+        uint64_t huge = peak_of_set(10, 33000000, "330MB", &headers);
+
+        CHECK(huge <= small + MIB && small <= huge + MIB);
+    }
+}
+
+/* The headers of both sets, the index of one of them, which is no longer than its headers, and 128 bytes a tensor. */
+TEST(convert__takes_little_for_each_of_100000_tensors_of_a_set)
+{
+    const uint64_t count = 100000 / 30;
+    uint64_t headers, peak = peak_of_set(count, 16, "50kB", &headers);
+
+    CHECK(peak <= 32 * MIB + 3 * headers + 128 * 30 * count);
+    peak = peak_of_set(count, 16, NULL, &headers);
+    CHECK(peak <= 32 * MIB + 2 * headers + 128 * 30 * count);
 }

@@ -520,6 +520,9 @@ TEST(beneath__what_a_file_system_does_not_take_is_called_so)
     syscalls_fail("statx", 1, EILSEQ);
     CHECK_FAILS(dcn_dir_stat(dir, "\xff", &facts, &err), DECANT_BAD_CALL, &err);
     CHECK_HAS(err.hint, "choose another name");
+    syscalls_fail("openat", 1, EROFS);
+    CHECK_FAILS(dcn_dir_open(dir, "a", DCN_WRITE | DCN_CREATE_NEW, 0666, &file, &err), DECANT_DENIED, &err);
+    CHECK_HAS(err.hint, "another disk");
 
     file = opened(dir, "a", DCN_WRITE | DCN_CREATE_NEW);
     syscalls_fail("ftruncate", 1, EFBIG);
