@@ -100,7 +100,7 @@ decant_status dcn_relics_find(dcn_relics *out, dcn_dir *dir, const dcn_format *f
     for (size_t i = 0; i < out->count; i++)
         if (!out->items[i].kept)
             out->removals[out->removal_count++] =
-                (dcn_removal){out->items[i].path + out->name_at, out->items[i].file, out->items[i].mtime};
+                (dcn_removal){out->items[i].path + out->name_at, out->items[i].file, out->items[i].mtime, DCN_HOME};
     return DECANT_OK;
 }
 

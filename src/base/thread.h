@@ -51,6 +51,54 @@ static inline void dcn_change_close(dcn_change *change)
     pthread_cond_destroy(change);
 }
 
+/* Many may share it, or one takes it alone. (C11 hides what POSIX has for this.) */
+typedef struct dcn_access {
+    dcn_mutex mutex;
+    dcn_change change;
+    unsigned sharing;
+} dcn_access;
+
+static inline void dcn_access_init(dcn_access *a)
+{
+    dcn_mutex_init(&a->mutex);
+    dcn_change_init(&a->change);
+    a->sharing = 0;
+}
+
+static inline void dcn_access_share(dcn_access *a)
+{
+    dcn_lock(&a->mutex);
+    a->sharing++;
+    dcn_unlock(&a->mutex);
+}
+
+static inline void dcn_access_unshare(dcn_access *a)
+{
+    dcn_lock(&a->mutex);
+    if (--a->sharing == 0)
+        dcn_change_tell(&a->change);
+    dcn_unlock(&a->mutex);
+}
+
+/* When nobody shares it any more; who wants to waits until it is given. */
+static inline void dcn_access_take(dcn_access *a)
+{
+    dcn_lock(&a->mutex);
+    while (a->sharing)
+        dcn_change_await(&a->change, &a->mutex);
+}
+
+static inline void dcn_access_give(dcn_access *a)
+{
+    dcn_unlock(&a->mutex);
+}
+
+static inline void dcn_access_close(dcn_access *a)
+{
+    dcn_change_close(&a->change);
+    dcn_mutex_close(&a->mutex);
+}
+
 /* A reference count. Going up needs no order; the last one down must see all that others did (acquire-release). */
 typedef atomic_uint_fast32_t dcn_refs;
 

@@ -1,6 +1,7 @@
 #include "bytes/source.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,7 +17,11 @@ struct dcn_source {
     dcn_file *file; /* NULL: a reader */
     dcn_facts facts;
     decant_reader reader;
-    dcn_mutex turn; /* one call of the reader at a time */
+    dcn_mutex turn;    /* one call of the reader at a time */
+    dcn_access access; /* to `file` and `state`: who reads shares it */
+    enum { HERE, GIVING, GONE } state;
+    char moved_to[512]; /* since it is GONE */
+    bool owned;
 };
 
 enum {
@@ -55,6 +60,7 @@ static dcn_source *create(const char *path)
     }
     atomic_init(&source->refs, 1);
     dcn_mutex_init(&source->turn);
+    dcn_access_init(&source->access);
     return source;
 }
 
@@ -128,6 +134,7 @@ void dcn_source_unref(dcn_source **source)
         s->reader.release(s->reader.ctx);
     dcn_file_close(&s->file);
     dcn_mutex_close(&s->turn);
+    dcn_access_close(&s->access);
     dcn_free(&s->path);
     dcn_free(&s);
 }
@@ -144,16 +151,85 @@ const char *dcn_source_path(const dcn_source *source)
 
 const dcn_facts *dcn_source_facts(const dcn_source *source)
 {
-    return source->file ? &source->facts : NULL;
+    return source->reader.read ? NULL : &source->facts;
 }
 
-decant_status dcn_source_check(dcn_source *source, decant_error *err)
+/* --- giving it up ------------------------------------------------------------------------------------------------ */
+
+void dcn_source_own(dcn_source *source)
+{
+    source->owned = true;
+}
+
+bool dcn_source_is_owned(const dcn_source *source)
+{
+    return source->owned;
+}
+
+void dcn_source_swap(dcn_source *source, dcn_file **file)
+{
+    dcn_access_take(&source->access);
+    dcn_file_close(&source->file);
+    source->file = *file;
+    *file = NULL;
+    dcn_access_give(&source->access);
+}
+
+void dcn_source_give(dcn_source *source)
+{
+    dcn_access_take(&source->access);
+    source->state = GIVING;
+    dcn_access_give(&source->access);
+}
+
+void dcn_source_keep(dcn_source *source)
+{
+    dcn_access_take(&source->access);
+    source->state = HERE;
+    dcn_access_give(&source->access);
+}
+
+void dcn_source_end(dcn_source *source, const char *path)
+{
+    dcn_access_take(&source->access);
+    dcn_file_close(&source->file);
+    source->state = GONE;
+    snprintf(source->moved_to, sizeof source->moved_to, "%s", path ? path : "");
+    dcn_access_give(&source->access);
+}
+
+/* Shares the lock until leave(). On failure there is nothing to leave. */
+static decant_status enter(dcn_source *source, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    dcn_access_share(&source->access);
+    if (source->state == GIVING) {
+        rc = decant_error_set(err, DECANT_BUSY, "its bytes are being moved into another file");
+        dcn_error_hint(err, "wait until that is done");
+    } else if (source->state == GONE) {
+        rc = decant_error_set(err, DECANT_NOT_FOUND, "it was given up: its bytes were moved into another file");
+        if (source->moved_to[0])
+            dcn_error_hint(err, "open '%s'", source->moved_to);
+    }
+    if (rc)
+        dcn_access_unshare(&source->access);
+    return blame(source->path, rc, err);
+}
+
+static decant_status leave(dcn_source *source, decant_status rc)
+{
+    dcn_access_unshare(&source->access);
+    return rc;
+}
+
+/* --- looking at it ----------------------------------------------------------------------------------------------- */
+
+static decant_status check(dcn_source *source, decant_error *err)
 {
     dcn_facts now;
     decant_status rc;
 
-    if (!source->file)
-        return DECANT_OK;
     if ((rc = dcn_file_facts(source->file, &now, err)))
         return blame_file(source, rc, err);
     if (now.size == source->size && now.mtime == source->facts.mtime)
@@ -168,6 +244,16 @@ decant_status dcn_source_check(dcn_source *source, decant_error *err)
     }
     dcn_error_hint(err, "wait until nothing writes to it, and start again");
     return blame(source->path, rc, err);
+}
+
+decant_status dcn_source_check(dcn_source *source, decant_error *err)
+{
+    decant_status rc;
+
+    if (source->reader.read)
+        return DECANT_OK;
+    rc = enter(source, err);
+    return rc ? rc : leave(source, check(source, err));
 }
 
 decant_status dcn_sources_check(dcn_source *const *sources, size_t count, decant_error *err)
@@ -254,22 +340,31 @@ decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t coun
             return blame(source->path, rc, err);
         }
     dcn_sort(ranges, count, sizeof *ranges, by_place);
-    rc = source->file ? read_file(source, ranges, count, err) : call_reader(source, ranges, count, err);
-    return blame_file(source, rc, err);
+    if (source->reader.read)
+        return blame(source->path, call_reader(source, ranges, count, err), err);
+    if ((rc = enter(source, err)))
+        return rc;
+    return leave(source, blame_file(source, read_file(source, ranges, count, err), err));
 }
 
 decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
                               decant_error *err)
 {
-    if (!source->file || dcn_outside(at, len, source->size))
+    decant_status rc;
+
+    if (source->reader.read || dcn_outside(at, len, source->size))
         return decant_error_set(err, DECANT_UNSUPPORTED, "only a file's own bytes can be copied");
-    return dcn_file_copy(to, to_at, source->file, at, len, err);
+    rc = enter(source, err);
+    return rc ? rc : leave(source, dcn_file_copy(to, to_at, source->file, at, len, err));
 }
 
 decant_status dcn_source_clone(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
                                decant_error *err)
 {
-    if (!source->file || dcn_outside(at, len, source->size))
+    decant_status rc;
+
+    if (source->reader.read || dcn_outside(at, len, source->size))
         return decant_error_set(err, DECANT_UNSUPPORTED, "only a file's own blocks can be shared");
-    return dcn_file_clone(to, to_at, source->file, at, len, err);
+    rc = enter(source, err);
+    return rc ? rc : leave(source, dcn_file_clone(to, to_at, source->file, at, len, err));
 }

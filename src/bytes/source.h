@@ -1,6 +1,6 @@
 /*
- * A source: one inode that is read, opened once, with the identity it had then. The one place where model files are read.
- * (Owned sources, and the map of ranges that have moved, come with consuming.)
+ * A source: one inode that is read, opened once, with the identity it had then. The one place where model files are read,
+ * unless they are on their way into an output (pour/given.h): then nobody else reads them.
  */
 #ifndef DCN_SOURCE_H
 #define DCN_SOURCE_H
@@ -63,6 +63,23 @@ decant_status dcn_source_check(dcn_source *source, decant_error *err);
 
 /* Each of several. */
 decant_status dcn_sources_check(dcn_source *const *sources, size_t count, decant_error *err);
+
+/*
+ * Whether the caller has said that it may be given up: the first of two keys. Files that are found through it, as the shards
+ * of a set are, inherit that.
+ */
+void dcn_source_own(dcn_source *source);
+bool dcn_source_is_owned(const dcn_source *source);
+
+/* It is read through this file from now on, which is the same inode and is taken over; the one that it had is closed. */
+void dcn_source_swap(dcn_source *source, dcn_file **file);
+
+/* It gives up its bytes: who reads it meanwhile is refused with DECANT_BUSY. And it is whole again. */
+void dcn_source_give(dcn_source *source);
+void dcn_source_keep(dcn_source *source);
+
+/* It is no more: its file is closed, and who reads it is told where its bytes are. @param path  copied; NULL: not known */
+void dcn_source_end(dcn_source *source, const char *path);
 
 dcn_source *dcn_source_ref(dcn_source *source);
 void dcn_source_unref(dcn_source **source);

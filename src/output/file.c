@@ -415,6 +415,43 @@ static decant_status reread(dcn_output *o, uint64_t at, void *dst, size_t len, d
     return rc && rc != DECANT_UNSUPPORTED ? rc : dcn_file_read(f->file, &range, 1, err);
 }
 
+static dcn_file *part_of(dcn_output *o, const uint8_t **held)
+{
+    file_output *f = (file_output *)o;
+
+    *held = f->held;
+    return f->file;
+}
+
+/* Half written by another process: what is at its name now counts as begin would have seen it. */
+static decant_status reopen(dcn_output *o, const dcn_facts *part, const uint8_t *held, size_t len, decant_error *err)
+{
+    file_output *f = (file_output *)o;
+    dcn_facts old;
+    decant_status rc;
+
+    if ((rc = name_part(f, err)) ||
+        (rc = dcn_dir_open(o->dir, o->part, DCN_READ | DCN_WRITE | DCN_NO_FOLLOW, 0, &f->file, err)) ||
+        (rc = dcn_file_facts(f->file, &o->facts, err)))
+        return rc;
+    if (!dcn_facts_same_file(&o->facts, part))
+        return decant_error_set(err, DECANT_CHANGED, "the scratch file is another one now");
+    rc = dcn_file_lock(f->file, err);
+    if (rc && rc != DECANT_UNSUPPORTED)
+        return rc;
+    rc = dcn_dir_stat(o->dir, o->name, &old, err);
+    if (rc && rc != DECANT_NOT_FOUND)
+        return rc;
+    f->old = rc == DECANT_OK && old.kind == DCN_KIND_REGULAR;
+    f->made = true;
+    f->held_len = len;
+    if (!(f->held = dcn_alloc(len, 1)))
+        return dcn_error_nomem(err);
+    if (len)
+        memcpy(f->held, held, len);
+    return DECANT_OK;
+}
+
 static decant_status rejoin(dcn_output *o, const dcn_facts *part, decant_error *err)
 {
     file_output *f = (file_output *)o;
@@ -509,6 +546,8 @@ static const dcn_output_ops file_ops = {
     .copy = copy_file,
     .seal = seal,
     .reread = reread,
+    .part = part_of,
+    .reopen = reopen,
     .rejoin = rejoin,
     .publish = publish,
     .settle = settle,

@@ -68,6 +68,31 @@ decant_status dcn_output_reread(dcn_output *o, uint64_t at, void *dst, size_t le
     return blame(o, o->ops->reread(o, at, dst, len, err), err);
 }
 
+decant_status dcn_output_reopen(dcn_output *o, const dcn_facts *part, const uint8_t *held, size_t len,
+                                decant_error *err)
+{
+    assert(o->phase == DCN_NEW && o->ops->reopen);
+    o->phase = DCN_BEGUN;
+    return blame(o, o->ops->reopen(o, part, held, len, err), err);
+}
+
+dcn_file *dcn_output_part(dcn_output *o)
+{
+    const uint8_t *held;
+
+    assert((o->phase == DCN_BEGUN || o->phase == DCN_SEALED) && o->ops->part);
+    return o->ops->part(o, &held);
+}
+
+const uint8_t *dcn_output_held(dcn_output *o)
+{
+    const uint8_t *held;
+
+    assert(o->ops->part);
+    o->ops->part(o, &held);
+    return held;
+}
+
 decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err)
 {
     assert(o->phase == DCN_NEW && o->ops->rejoin);
@@ -92,7 +117,7 @@ decant_status dcn_output_settle(dcn_output *o, decant_error *err)
 {
     decant_status rc;
 
-    assert(o->phase == DCN_SEALED || o->phase == DCN_PUBLISHED);
+    assert(o->phase != DCN_NEW && o->phase != DCN_ABANDONED);
     if (!o->ops->settle)
         return DECANT_OK;
     rc = blame(o, o->ops->settle(o, err), err);

@@ -35,6 +35,10 @@ typedef struct dcn_output_ops {
     decant_status (*seal)(dcn_output *o, decant_error *err);
     /* optional: bytes as they are on the medium, once it is sealed, as far as the system lets that be known */
     decant_status (*reread)(dcn_output *o, uint64_t at, void *dst, size_t len, decant_error *err);
+    /* optional: what is written, and what is held back of it, for who frees what it is made of */
+    dcn_file *(*part)(dcn_output *o, const uint8_t **held);
+    decant_status (*reopen)(dcn_output *o, const dcn_facts *part, const uint8_t *held, size_t len,
+                            decant_error *err); /* optional: in place of begin, half written */
     decant_status (*rejoin)(dcn_output *o, const dcn_facts *part,
                             decant_error *err);                 /* optional: in place of begin to seal */
     decant_status (*publish)(dcn_output *o, decant_error *err); /* optional: it gets its name */
@@ -72,9 +76,14 @@ decant_status dcn_output_clone(dcn_output *o, uint64_t at, dcn_source *from, uin
 decant_status dcn_output_reserve(dcn_output *o, uint64_t at, uint64_t len, decant_error *err);
 decant_status dcn_output_seal(dcn_output *o, decant_error *err);
 decant_status dcn_output_reread(dcn_output *o, uint64_t at, void *dst, size_t len, decant_error *err);
+decant_status dcn_output_reopen(dcn_output *o, const dcn_facts *part, const uint8_t *held, size_t len,
+                                decant_error *err);
 decant_status dcn_output_rejoin(dcn_output *o, const dcn_facts *part, decant_error *err);
 decant_status dcn_output_publish(dcn_output *o, decant_error *err);
 decant_status dcn_output_settle(dcn_output *o, decant_error *err);
+dcn_file *dcn_output_part(dcn_output *o); /* [lent] of a file that has begun and is not published */
+const uint8_t *
+dcn_output_held(dcn_output *o); /* [lent] the first bytes of it, which are not in its part until it is sealed */
 void dcn_output_abandon(dcn_output *o);
 void dcn_output_leave(dcn_output *o); /* as it is: a journal knows what is to become of it */
 void dcn_output_close(dcn_output **o);

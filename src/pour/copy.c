@@ -122,26 +122,27 @@ static decant_status put_file(dcn_pouring *p, dcn_source *from, uint64_t at, uin
     return want(p, from, at + done, len - done, err);
 }
 
-/* Steps over what is in place already. */
-static decant_status pass(dcn_pouring *p, uint64_t len, decant_error *err)
+/* Steps over what is in place already, or comes later. */
+static decant_status pass(dcn_pouring *p, uint64_t len, bool done, decant_error *err)
 {
     decant_status rc = dcn_pouring_flush(p, err);
 
     if (rc)
         return rc;
     p->base = p->end = p->at += len;
-    return dcn_pouring_progress(p, len, err);
+    return done ? dcn_pouring_progress(p, len, err) : DECANT_OK;
 }
 
 static decant_status put_run(dcn_pouring *p, const dcn_step *run, decant_error *err)
 {
     uint64_t at, len, before;
+    const dcn_route *route = dcn_pouring_passed(p, run, &at, &len);
     decant_status rc;
 
-    if (!dcn_pouring_shared(p, run, &at, &len))
+    if (!route)
         return put_file(p, run->source, run->from, run->len, err);
     before = at - run->at;
-    if ((rc = put_file(p, run->source, run->from, before, err)) || (rc = pass(p, len, err)))
+    if ((rc = put_file(p, run->source, run->from, before, err)) || (rc = pass(p, len, route->way == DCN_CLONE, err)))
         return rc;
     return put_file(p, run->source, run->from + before + len, run->len - before - len, err);
 }

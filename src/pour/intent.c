@@ -1,10 +1,16 @@
 /*
  * All numbers are little-endian.
  *
- *     BEGIN    u32 outputs | u32 files to remove afterwards | each output | each such file
- *     file     u16 bytes of the name | name | identity | u64 time of its last change
+ *     BEGIN    u32 outputs | u32 folders but the journal's own | u32 files to remove afterwards | u32 sources | u32 runs |
+ *              u64 batch | u64 unit | each output | each folder | each such file | each source | each run
  *     output   u16 bytes of the name | name | u8 flags | u64 size | u64 held back | if it replaces: identity
+ *     folder   u16 bytes of the path | path
+ *     file     u16 bytes of the name | name | u32 folder, 0: the journal's own | identity | u64 time of its last change
+ *     source   file | u8 flags
+ *     run      u32 source | u32 output | u64 from | u64 to | u64 bytes
+ *     READY    identity of each part | the bytes that each output holds back
  *     COMMIT   identity of each part
+ *     MOVED    u32 source | u64 from | u64 upto | u64 sum; UNMOVED the same, of which `upto` counts
  *     identity u64 device | u64 inode | u64 birth | u64 size
  */
 #include "pour/intent.h"
@@ -15,16 +21,26 @@
 #include "base/ckd.h"
 #include "base/endian.h"
 #include "base/reader.h"
+#include "pour/journal.h"
 
 enum {
     REPLACE = 1 << 0,
     HAS_OLD = 1 << 1,
     FLAGS = REPLACE | HAS_OLD,
-    IDENTITY = 32,                        /* bytes */
-    OUTPUT_LEAST = 20,                    /* bytes of an output in BEGIN */
-    REMOVAL_LEAST = 2 + 1 + IDENTITY + 8, /* of a file to remove */
-    NAME_MOST = 255
+    DRAINED = 1 << 0,                      /* of a source */
+    IDENTITY = 32,                         /* bytes */
+    OUTPUT_LEAST = 20,                     /* bytes of an output in BEGIN */
+    FOLDER_LEAST = 2 + 1,                  /* of a folder */
+    FILE_LEAST = 2 + 1 + 4 + IDENTITY + 8, /* of a file to remove, and of a source */
+    RUN = 4 + 4 + 8 + 8 + 8,               /* of a run */
+    HELD_MOST = 64 << 10,                  /* of an output */
+    NAME_MOST = 255,
+    PATH_MOST = 4096
 };
+
+/* The largest batch and unit that make sense; what is beyond them is not ours. */
+#define BATCH_MOST (UINT64_C(1) << 40)
+#define UNIT_MOST (UINT64_C(1) << 30)
 
 /* --- making ------------------------------------------------------------------------------------------------------ */
 
@@ -39,21 +55,43 @@ bool dcn_identity_fits(const dcn_identity *identity, const dcn_facts *facts, boo
            (!same_boot || identity->dev == facts->dev);
 }
 
+static decant_status no_memory_unless(const void *memory, decant_error *err)
+{
+    return memory ? DECANT_OK : dcn_error_nomem(err);
+}
+
 static decant_status take_outputs(dcn_intent *intent, size_t count, decant_error *err)
 {
     intent->outputs = dcn_alloc(count, sizeof *intent->outputs);
-    if (!intent->outputs)
-        return dcn_error_nomem(err);
-    intent->count = count;
-    return DECANT_OK;
+    intent->count = intent->outputs ? count : 0;
+    return no_memory_unless(intent->outputs, err);
 }
 
 static decant_status take_removals(dcn_intent *intent, size_t count, decant_error *err)
 {
     intent->removals = dcn_alloc(count, sizeof *intent->removals);
-    if (!intent->removals)
+    intent->removal_count = intent->removals ? count : 0;
+    return no_memory_unless(intent->removals, err);
+}
+
+decant_status dcn_intent_folder(dcn_intent *intent, const char *path, uint32_t *out, decant_error *err)
+{
+    size_t count = intent->folder_count ? intent->folder_count : DCN_HOME + 1;
+    const char **folders;
+
+    for (size_t i = DCN_HOME + 1; i < count; i++)
+        if (strcmp(intent->folders[i], path) == 0) {
+            *out = (uint32_t)i;
+            return DECANT_OK;
+        }
+    if (!(folders = dcn_realloc(intent->folders, count + 1, sizeof *folders)))
         return dcn_error_nomem(err);
-    intent->removal_count = count;
+    intent->folders = folders;
+    folders[DCN_HOME] = NULL;
+    if (!(folders[count] = dcn_arena_copy(&intent->memory, path, strlen(path) + 1)))
+        return dcn_error_nomem(err);
+    intent->folder_count = count + 1;
+    *out = (uint32_t)count;
     return DECANT_OK;
 }
 
@@ -92,7 +130,7 @@ decant_status dcn_intent_make(dcn_intent *intent, const dcn_plans *plans, dcn_ou
     return rc;
 }
 
-static decant_status check_name(const dcn_promise *p, const dcn_output *o, decant_error *err)
+static decant_status check_name(const dcn_promise *p, const dcn_output *o, bool same_boot, decant_error *err)
 {
     dcn_facts now;
     decant_status rc = dcn_dir_stat(o->dir, o->name, &now, err);
@@ -101,7 +139,7 @@ static decant_status check_name(const dcn_promise *p, const dcn_output *o, decan
         return DECANT_OK;
     if (rc == DECANT_OK && !p->replace)
         rc = dcn_output_exists(err);
-    else if (rc == DECANT_OK && !(p->has_old && dcn_identity_fits(&p->old, &now, true))) {
+    else if (rc == DECANT_OK && !(p->has_old && dcn_identity_fits(&p->old, &now, same_boot))) {
         rc = decant_error_set(err, DECANT_CHANGED, "another file has come to this name while it was written");
         dcn_error_hint(err, "see what it is, and save again");
     }
@@ -110,12 +148,12 @@ static decant_status check_name(const dcn_promise *p, const dcn_output *o, decan
     return rc;
 }
 
-decant_status dcn_intent_check(const dcn_intent *intent, dcn_output *const *outputs, decant_error *err)
+decant_status dcn_intent_check(const dcn_intent *intent, dcn_output *const *outputs, bool same_boot, decant_error *err)
 {
     decant_status rc = DECANT_OK;
 
     for (size_t i = 0; i < intent->count && rc == DECANT_OK; i++)
-        rc = check_name(&intent->outputs[i], outputs[i], err);
+        rc = check_name(&intent->outputs[i], outputs[i], same_boot, err);
     if (rc && rc != DECANT_NOMEM)
         dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return rc;
@@ -139,19 +177,25 @@ static decant_status carry_out(dcn_dir *dir, const dcn_removal *removal, bool sa
     return rc == DECANT_NOT_FOUND ? DECANT_OK : rc;
 }
 
-decant_status dcn_removals_carry_out(dcn_dir *dir, const dcn_removal *removals, size_t count, bool same_boot,
+decant_status dcn_removals_carry_out(dcn_dir *const *dirs, const dcn_removal *removals, size_t count, bool same_boot,
                                      decant_error *err)
 {
     decant_status rc = DECANT_OK;
 
     for (size_t i = 0; i < count && rc == DECANT_OK; i++)
-        rc = carry_out(dir, &removals[i], same_boot, err);
-    return rc || !count ? rc : dcn_dir_sync(dir, err);
+        rc = carry_out(dirs[removals[i].folder], &removals[i], same_boot, err);
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        if (i == 0 || removals[i].folder != removals[i - 1].folder)
+            rc = dcn_dir_sync(dirs[removals[i].folder], err);
+    return rc;
 }
 
 void dcn_intent_close(dcn_intent *intent)
 {
+    dcn_runs_close(&intent->giving.runs);
+    dcn_free(&intent->giving.items);
     dcn_free(&intent->removals);
+    dcn_free(&intent->folders);
     dcn_free(&intent->outputs);
     dcn_arena_close(&intent->memory);
     *intent = (dcn_intent){0};
@@ -175,29 +219,75 @@ static void put_identity(dcn_buf *out, const dcn_identity *identity)
     put_number(out, identity->size, 8);
 }
 
+static void put_text(dcn_buf *out, const char *text)
+{
+    put_number(out, strlen(text), 2);
+    dcn_buf_text(out, text);
+}
+
+static void put_file(dcn_buf *out, const char *name, uint32_t folder, const dcn_identity *file, int64_t mtime)
+{
+    put_text(out, name);
+    put_number(out, folder, 4);
+    put_identity(out, file);
+    put_number(out, (uint64_t)mtime, 8);
+}
+
+static void put_output(dcn_buf *out, const dcn_promise *p)
+{
+    put_text(out, p->name);
+    put_number(out, (p->replace ? REPLACE : 0) | (p->has_old ? HAS_OLD : 0), 1);
+    put_number(out, p->size, 8);
+    put_number(out, p->held, 8);
+    if (p->has_old)
+        put_identity(out, &p->old);
+}
+
+static void put_run(dcn_buf *out, const dcn_run *run)
+{
+    put_number(out, run->source, 4);
+    put_number(out, run->output, 4);
+    put_number(out, run->from, 8);
+    put_number(out, run->to, 8);
+    put_number(out, run->len, 8);
+}
+
 void dcn_intent_put_begin(const dcn_intent *intent, dcn_buf *out)
 {
-    put_number(out, intent->count, 4);
-    put_number(out, intent->removal_count, 4);
-    for (size_t i = 0; i < intent->count; i++) {
-        const dcn_promise *p = &intent->outputs[i];
+    const dcn_giving *giving = &intent->giving;
+    size_t folders = intent->folder_count ? intent->folder_count - 1 : 0;
 
-        put_number(out, strlen(p->name), 2);
-        dcn_buf_text(out, p->name);
-        put_number(out, (p->replace ? REPLACE : 0) | (p->has_old ? HAS_OLD : 0), 1);
-        put_number(out, p->size, 8);
-        put_number(out, p->held, 8);
-        if (p->has_old)
-            put_identity(out, &p->old);
-    }
+    put_number(out, intent->count, 4);
+    put_number(out, folders, 4);
+    put_number(out, intent->removal_count, 4);
+    put_number(out, giving->count, 4);
+    put_number(out, giving->runs.count, 4);
+    put_number(out, giving->batch, 8);
+    put_number(out, giving->unit, 8);
+    for (size_t i = 0; i < intent->count; i++)
+        put_output(out, &intent->outputs[i]);
+    for (size_t i = 1; i <= folders; i++)
+        put_text(out, intent->folders[i]);
     for (size_t i = 0; i < intent->removal_count; i++) {
         const dcn_removal *r = &intent->removals[i];
 
-        put_number(out, strlen(r->name), 2);
-        dcn_buf_text(out, r->name);
-        put_identity(out, &r->file);
-        put_number(out, (uint64_t)r->mtime, 8);
+        put_file(out, r->name, r->folder, &r->file, r->mtime);
     }
+    for (size_t i = 0; i < giving->count; i++) {
+        const dcn_owned *o = &giving->items[i];
+
+        put_file(out, o->name, o->folder, &o->file, o->mtime);
+        put_number(out, o->drained ? DRAINED : 0, 1);
+    }
+    for (size_t i = 0; i < giving->runs.count; i++)
+        put_run(out, &giving->runs.items[i]);
+}
+
+void dcn_intent_put_ready(const dcn_intent *intent, dcn_output *const *outputs, dcn_buf *out)
+{
+    dcn_intent_put_commit(intent, out);
+    for (size_t i = 0; i < intent->count; i++)
+        dcn_buf_put(out, dcn_output_held(outputs[i]), (size_t)intent->outputs[i].held);
 }
 
 void dcn_intent_put_commit(const dcn_intent *intent, dcn_buf *out)
@@ -206,9 +296,40 @@ void dcn_intent_put_commit(const dcn_intent *intent, dcn_buf *out)
         put_identity(out, &intent->outputs[i].part);
 }
 
-size_t dcn_intent_commit_len(const dcn_intent *intent)
+void dcn_mark_put(const dcn_mark *mark, dcn_buf *out)
+{
+    put_number(out, mark->source, 4);
+    put_number(out, mark->from, 8);
+    put_number(out, mark->upto, 8);
+    put_number(out, mark->sum, 8);
+}
+
+static size_t commit_len(const dcn_intent *intent)
 {
     return intent->count * IDENTITY;
+}
+
+static size_t ready_len(const dcn_intent *intent)
+{
+    size_t len = commit_len(intent);
+
+    for (size_t i = 0; i < intent->count; i++)
+        len += (size_t)intent->outputs[i].held;
+    return len;
+}
+
+/* Marks: one each way for every batch and every source, since a batch ends where it is full and may span sources. */
+uint64_t dcn_intent_cells(const dcn_intent *intent)
+{
+    enum { SPARE = 64 }; /* for who is interrupted again and again */
+    const dcn_giving *giving = &intent->giving;
+    uint64_t cells = dcn_journal_cells(commit_len(intent)), bytes = 0;
+
+    if (!giving->runs.count)
+        return cells;
+    for (size_t i = 0; i < giving->runs.count; i++)
+        bytes += giving->runs.items[i].len;
+    return cells + dcn_journal_cells(ready_len(intent)) + 2 * (bytes / giving->batch + 1 + giving->count) + SPARE;
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
@@ -247,33 +368,52 @@ static bool is_bare(const uint8_t *name, size_t len)
            !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
-static decant_status take_name(dcn_intent *intent, dcn_reader *r, const char **out, decant_error *err)
+static bool is_absolute(const uint8_t *path, size_t len)
+{
+    return path && len && len < PATH_MOST && path[0] == '/' && !memchr(path, '\0', len);
+}
+
+static decant_status take_text(dcn_intent *intent, dcn_reader *r, bool (*is_right)(const uint8_t *text, size_t len),
+                               const char **out, decant_error *err)
 {
     size_t len = (size_t)take_number(r, 2);
-    const uint8_t *name = dcn_reader_take(r, len);
+    const uint8_t *text = dcn_reader_take(r, len);
     char *copy;
 
-    if (!is_bare(name, len))
+    if (!is_right(text, len))
         return from_later(err, "a file that is not in its folder");
     if (!(copy = dcn_arena_take(&intent->memory, len + 1)))
         return dcn_error_nomem(err);
-    memcpy(copy, name, len);
+    memcpy(copy, text, len);
     copy[len] = '\0';
     *out = copy;
     return DECANT_OK;
 }
 
+static decant_status take_file(dcn_intent *intent, dcn_reader *r, const char **name, uint32_t *folder,
+                               dcn_identity *file, int64_t *mtime, decant_error *err)
+{
+    decant_status rc = take_text(intent, r, is_bare, name, err);
+
+    if (rc)
+        return rc;
+    *folder = (uint32_t)take_number(r, 4);
+    *file = take_identity(r);
+    *mtime = (int64_t)take_number(r, 8);
+    return *folder && *folder >= intent->folder_count ? from_later(err, "a folder that it does not name") : DECANT_OK;
+}
+
 static decant_status take_output(dcn_intent *intent, dcn_reader *r, dcn_promise *p, decant_error *err)
 {
     uint64_t flags;
-    decant_status rc = take_name(intent, r, &p->name, err);
+    decant_status rc = take_text(intent, r, is_bare, &p->name, err);
 
     if (rc)
         return rc;
     flags = take_number(r, 1);
     p->size = take_number(r, 8);
     p->held = take_number(r, 8);
-    if (r->failed || flags & ~(uint64_t)FLAGS)
+    if (r->failed || flags & ~(uint64_t)FLAGS || p->held > HELD_MOST || p->held > p->size)
         return from_later(err, "an output of a kind that is not known");
     p->replace = flags & REPLACE;
     p->has_old = flags & HAS_OLD;
@@ -282,35 +422,133 @@ static decant_status take_output(dcn_intent *intent, dcn_reader *r, dcn_promise 
     return DECANT_OK;
 }
 
+static decant_status take_owned(dcn_intent *intent, dcn_reader *r, dcn_owned *o, decant_error *err)
+{
+    uint64_t flags;
+    decant_status rc = take_file(intent, r, &o->name, &o->folder, &o->file, &o->mtime, err);
+
+    if (rc)
+        return rc;
+    flags = take_number(r, 1);
+    o->drained = flags & DRAINED;
+    return flags & ~(uint64_t)DRAINED ? from_later(err, "a source of a kind that is not known") : DECANT_OK;
+}
+
+/* A run lies within its source and its output: what is freed and what is put back follows from it. */
+static decant_status take_run(dcn_intent *intent, dcn_reader *r, decant_error *err)
+{
+    const dcn_giving *giving = &intent->giving;
+    dcn_run run = {.source = (uint32_t)take_number(r, 4), .output = (uint32_t)take_number(r, 4)};
+
+    run.from = take_number(r, 8);
+    run.to = take_number(r, 8);
+    run.len = take_number(r, 8);
+    if (r->failed || !run.len || run.source >= giving->count || !giving->items[run.source].drained ||
+        run.output >= intent->count || dcn_outside(run.from, run.len, giving->items[run.source].file.size) ||
+        dcn_outside(run.to, run.len, intent->outputs[run.output].size))
+        return from_later(err, "a run of bytes that is not there");
+    if (giving->runs.count && !dcn_run_follows(&giving->runs.items[giving->runs.count - 1], &run))
+        return from_later(err, "runs out of order");
+    return dcn_runs_add(&intent->giving.runs, &run, err);
+}
+
+static decant_status take_giving(dcn_intent *intent, dcn_reader *r, size_t count, size_t runs, decant_error *err)
+{
+    dcn_giving *giving = &intent->giving;
+    bool sound = giving->unit && !(giving->unit & (giving->unit - 1)) && giving->unit <= UNIT_MOST && giving->batch &&
+                 giving->batch <= BATCH_MOST;
+    decant_status rc;
+
+    if (runs && !sound)
+        return from_later(err, "batches of a size that is none");
+    if (!(giving->items = dcn_alloc(count, sizeof *giving->items)))
+        return dcn_error_nomem(err);
+    giving->count = count;
+    for (size_t i = 0; i < count; i++)
+        if ((rc = take_owned(intent, r, &giving->items[i], err)))
+            return rc;
+    for (size_t i = 0; i < runs; i++)
+        if ((rc = take_run(intent, r, err)))
+            return rc;
+    return dcn_runs_finish(&giving->runs, count, err);
+}
+
 decant_status dcn_intent_read_begin(dcn_intent *intent, const uint8_t *data, size_t len, decant_error *err)
 {
     dcn_reader r = dcn_reader_on(data, len);
-    uint64_t count = take_number(&r, 4), removals = take_number(&r, 4);
+    uint64_t count = take_number(&r, 4), folders = take_number(&r, 4), removals = take_number(&r, 4);
+    uint64_t sources = take_number(&r, 4), runs = take_number(&r, 4);
     decant_status rc;
 
-    if (!count || count > len / OUTPUT_LEAST || removals > len / REMOVAL_LEAST)
-        return from_later(err, "it begins with more than outputs");
+    intent->giving.batch = take_number(&r, 8);
+    intent->giving.unit = take_number(&r, 8);
+    if (!count || count > len / OUTPUT_LEAST || folders > len / FOLDER_LEAST || removals > len / FILE_LEAST ||
+        sources > len / FILE_LEAST || runs > len / RUN)
+        return from_later(err, "it begins with more than it holds");
     if ((rc = take_outputs(intent, (size_t)count, err)) || (rc = take_removals(intent, (size_t)removals, err)))
         return rc;
     for (size_t i = 0; i < intent->count; i++)
         if ((rc = take_output(intent, &r, &intent->outputs[i], err)))
             return rc;
-    for (size_t i = 0; i < intent->removal_count; i++) {
-        dcn_removal *removal = &intent->removals[i];
+    for (size_t i = 0; i < folders; i++) {
+        const char *path = NULL;
+        uint32_t number;
 
-        if ((rc = take_name(intent, &r, &removal->name, err)))
+        if ((rc = take_text(intent, &r, is_absolute, &path, err)) ||
+            (rc = dcn_intent_folder(intent, path, &number, err)))
             return rc;
-        removal->file = take_identity(&r);
-        removal->mtime = (int64_t)take_number(&r, 8);
+        if (number != i + 1)
+            return from_later(err, "a folder twice");
     }
-    return r.failed || dcn_reader_left(&r) ? from_later(err, "it begins with more than outputs") : DECANT_OK;
+    for (size_t i = 0; i < intent->removal_count; i++) {
+        dcn_removal *m = &intent->removals[i];
+
+        if ((rc = take_file(intent, &r, &m->name, &m->folder, &m->file, &m->mtime, err)))
+            return rc;
+    }
+    if ((rc = take_giving(intent, &r, (size_t)sources, (size_t)runs, err)))
+        return rc;
+    return r.failed || dcn_reader_left(&r) ? from_later(err, "it begins with more than it holds") : DECANT_OK;
+}
+
+static void take_parts(dcn_intent *intent, dcn_reader *r)
+{
+    for (size_t i = 0; i < intent->count; i++)
+        intent->outputs[i].part = take_identity(r);
+}
+
+decant_status dcn_intent_read_ready(dcn_intent *intent, const uint8_t *data, size_t len, dcn_buf *held,
+                                    decant_error *err)
+{
+    dcn_reader r = dcn_reader_on(data, len);
+
+    take_parts(intent, &r);
+    if (r.failed || ready_len(intent) != len)
+        return from_later(err, "it holds back something else");
+    dcn_buf_put(held, data + dcn_reader_offset(&r), dcn_reader_left(&r));
+    return dcn_buf_check(held, err);
 }
 
 decant_status dcn_intent_read_commit(dcn_intent *intent, const uint8_t *data, size_t len, decant_error *err)
 {
     dcn_reader r = dcn_reader_on(data, len);
 
-    for (size_t i = 0; i < intent->count; i++)
-        intent->outputs[i].part = take_identity(&r);
+    take_parts(intent, &r);
     return r.failed || dcn_reader_left(&r) ? from_later(err, "it ends with more than outputs") : DECANT_OK;
+}
+
+decant_status dcn_mark_read(dcn_mark *mark, const dcn_intent *intent, const uint8_t *data, size_t len,
+                            decant_error *err)
+{
+    dcn_reader r = dcn_reader_on(data, len);
+
+    mark->source = (uint32_t)take_number(&r, 4);
+    mark->from = take_number(&r, 8);
+    mark->upto = take_number(&r, 8);
+    mark->sum = take_number(&r, 8);
+    if (r.failed || dcn_reader_left(&r) || mark->source >= intent->giving.count ||
+        !intent->giving.items[mark->source].drained || mark->from > mark->upto ||
+        mark->upto > intent->giving.items[mark->source].file.size)
+        return from_later(err, "a mark that is none");
+    return DECANT_OK;
 }

@@ -127,6 +127,11 @@ static decant_status check_name(const dcn_journal *j, const dcn_facts *facts, de
     return rc;
 }
 
+uint64_t dcn_journal_cells(size_t len)
+{
+    return len / LOAD + (len % LOAD != 0 || len == 0);
+}
+
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
 decant_status dcn_journal_create(dcn_journal *j, dcn_dir *dir, const char *last, decant_error *err)
@@ -137,11 +142,6 @@ decant_status dcn_journal_create(dcn_journal *j, dcn_dir *dir, const char *last,
     if ((rc = dcn_io_random(dir->io, j->transaction, sizeof j->transaction, err)))
         return rc;
     return dcn_journal_name(last, &j->name, err);
-}
-
-static uint64_t cells_for(size_t len)
-{
-    return len / LOAD + (len % LOAD != 0 || len == 0);
 }
 
 static void put_header(dcn_journal *j, dcn_buf *out)
@@ -213,14 +213,14 @@ static decant_status make_file(dcn_journal *j, decant_error *err)
     return check_name(j, &facts, err);
 }
 
-decant_status dcn_journal_begin(dcn_journal *j, const dcn_buf *begin, size_t more, decant_error *err)
+decant_status dcn_journal_begin(dcn_journal *j, const dcn_buf *begin, uint64_t more, decant_error *err)
 {
     dcn_buf cells = {0};
     decant_status rc;
 
     if ((rc = dcn_buf_check(begin, err)) || (rc = dcn_io_who(j->dir->io, &j->by, err)) || (rc = make_file(j, err)))
         return rc;
-    j->cells = 1 + cells_for(begin->len) + cells_for(more);
+    j->cells = 1 + dcn_journal_cells(begin->len) + more;
     put_header(j, &cells);
     put_record(j, DCN_RECORD_BEGIN, begin, &cells);
     dcn_buf_fill(&cells, 0, (size_t)(j->cells - j->next) * CELL);
@@ -241,7 +241,11 @@ decant_status dcn_journal_put(dcn_journal *j, dcn_record_type type, const dcn_bu
 
     if ((rc = dcn_buf_check(data, err)))
         return rc;
-    assert(cells_for(data->len) <= j->cells - j->next);
+    if (dcn_journal_cells(data->len) > j->cells - j->next)
+        return decant_error_set(err, DECANT_NO_SPACE, "the journal is full");
+    dcn_buf_reserve(&cells, (size_t)dcn_journal_cells(data->len) * CELL);
+    if ((rc = dcn_buf_check(&cells, err))) /* before the chain goes on */
+        return rc;
     put_record(j, type, data, &cells);
     rc = write_cells(j, at, &cells, err);
     dcn_buf_close(&cells);
@@ -444,6 +448,21 @@ decant_status dcn_journal_check_end(const dcn_journal *j, decant_error *err)
         return DECANT_OK;
     at = dcn_le64(cell + 16);
     return at && at % LOAD == 0 ? DECANT_OK : dcn_journal_damaged(err, "a record of it does not fit its checksum");
+}
+
+decant_status dcn_journal_trim(dcn_journal *j, decant_error *err)
+{
+    size_t from = (size_t)j->next * CELL, len = j->cells > j->next ? (size_t)(j->cells - j->next) * CELL : 0;
+    dcn_buf zeros = {0};
+    decant_status rc;
+
+    if (!len || is_zero(j->content.data + from, len))
+        return DECANT_OK;
+    dcn_buf_fill(&zeros, 0, len);
+    if ((rc = write_cells(j, j->next, &zeros, err)) == DECANT_OK)
+        rc = dcn_journal_sync(j, err);
+    dcn_buf_close(&zeros);
+    return rc;
 }
 
 void dcn_journal_close(dcn_journal *j)

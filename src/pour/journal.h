@@ -10,10 +10,14 @@
 #include "base/buf.h"
 #include "io/io.h"
 
-/* In the order in which they may follow each other. Stable: they are on disks. (READY to UNMOVED come with consuming.) */
+/* In the order in which they may follow each other. Stable: they are on disks. */
 typedef enum dcn_record_type {
     DCN_RECORD_NONE = 0, /* there is no more */
     DCN_RECORD_BEGIN = 1,
+    DCN_RECORD_READY = 2,   /* all is written but what is drained */
+    DCN_RECORD_MOVED = 3,   /* a source, up to here */
+    DCN_RECORD_ABORT = 4,   /* from here on it goes back */
+    DCN_RECORD_UNMOVED = 5, /* a source, down to here */
     DCN_RECORD_COMMIT = 6
 } dcn_record_type;
 
@@ -55,13 +59,16 @@ bool dcn_journal_is_name(const char *name);
  */
 decant_status dcn_journal_create(dcn_journal *j, dcn_dir *dir, const char *last, decant_error *err);
 
+/* Cells that a record of `len` bytes takes. */
+uint64_t dcn_journal_cells(size_t len);
+
 /*
- * Makes the file with header and BEGIN, and room for `more` bytes of records behind them; all of it durable. Nothing that
- * BEGIN names may exist before.
+ * Makes the file with header and BEGIN, and room for `more` cells behind them; all of it durable. Nothing that BEGIN names may
+ * exist before.
  *
  * @return DECANT_BUSY if there is a journal of this name; DECANT_DENIED where nobody would believe it afterwards
  */
-decant_status dcn_journal_begin(dcn_journal *j, const dcn_buf *begin, size_t more, decant_error *err);
+decant_status dcn_journal_begin(dcn_journal *j, const dcn_buf *begin, uint64_t more, decant_error *err);
 
 /* Appends a record. It is durable after the next sync. Neither is repeated after a failure. */
 decant_status dcn_journal_put(dcn_journal *j, dcn_record_type type, const dcn_buf *data, decant_error *err);
@@ -101,6 +108,12 @@ decant_status dcn_journal_check_end(const dcn_journal *j, decant_error *err);
 
 /* That a journal says less than it did. */
 decant_status dcn_journal_damaged(decant_error *err, const char *why);
+
+/*
+ * Before anything is put behind the last record that was read: what is there (records behind one that a power cut has lost)
+ * goes, so that it is never taken for something that belongs to what is put there.
+ */
+decant_status dcn_journal_trim(dcn_journal *j, decant_error *err);
 
 void dcn_journal_close(dcn_journal *j);
 

@@ -116,22 +116,24 @@ static void dispose(dcn_pouring *p)
     for (size_t i = 0; p->sums && i < p->job->plans->count; i++)
         dcn_checksums_close(&p->sums[i]);
     dcn_free(&p->sums);
-    dcn_intent_close(&p->intent);
+    dcn_drain_close(&p->drain);
+    dcn_intent_close(&p->own);
 }
 
 /* Before anything exists the journal knows that it may. */
 static decant_status promise(dcn_pouring *p, decant_error *err)
 {
     const dcn_job *job = p->job;
+    dcn_intent *intent = job->intent ? job->intent : &p->own;
     dcn_buf begin = {0};
     decant_status rc;
 
     for (size_t i = 0; i < job->plans->count; i++)
         job->outputs[i]->transaction = job->journal->transaction;
-    if ((rc = dcn_intent_make(&p->intent, job->plans, job->outputs, job->removals, job->removal_count, err)))
+    if ((rc = dcn_intent_make(intent, job->plans, job->outputs, job->removals, job->removal_count, err)))
         goto done;
-    dcn_intent_put_begin(&p->intent, &begin);
-    rc = dcn_journal_begin(job->journal, &begin, dcn_intent_commit_len(&p->intent), err);
+    dcn_intent_put_begin(intent, &begin);
+    rc = dcn_journal_begin(job->journal, &begin, dcn_intent_cells(intent), err);
 done:
     dcn_buf_close(&begin);
     if (rc && rc != DECANT_NOMEM)
@@ -139,49 +141,110 @@ done:
     return rc;
 }
 
-/* All is written, and under names that survive: whatever happens from here on, all outputs get theirs. */
-static decant_status commit(dcn_pouring *p, decant_error *err)
+static decant_status drained(void *ctx, uint64_t more, decant_error *err)
 {
-    const dcn_job *job = p->job;
-    dcn_buf parts = {0};
-    decant_status rc;
+    return dcn_pouring_progress(ctx, more, err);
+}
 
-    if ((rc = dcn_outputs_settle(job->outputs, job->plans->count, err)) ||
-        (rc = dcn_intent_check(&p->intent, job->outputs, err)))
-        return rc;
-    dcn_intent_name_parts(&p->intent, job->outputs);
-    dcn_intent_put_commit(&p->intent, &parts);
-    if ((rc = dcn_journal_put(job->journal, DCN_RECORD_COMMIT, &parts, err)) == DECANT_OK)
-        rc = dcn_journal_sync(job->journal, err);
-    p->in_doubt = rc && job->journal->broken;
-    dcn_buf_close(&parts);
+/* Files that are given up are opened for writing, locked, and nobody else has them open. */
+static decant_status take_given(dcn_pouring *p, decant_error *err)
+{
+    dcn_drain *d = &p->drain;
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < d->intent->giving.count && rc == DECANT_OK; i++) {
+        dcn_given *g = &d->given[i];
+
+        if (!g->owned->drained)
+            continue;
+        if ((rc = dcn_given_open(g, false, err)) == DECANT_OK) {
+            dcn_given_lend(g, p->job->given[i]);
+            rc = dcn_given_check(g, err);
+        }
+    }
     return rc;
 }
 
-static decant_status publish(const dcn_job *job, decant_error *err)
+static decant_status begin_drain(dcn_pouring *p, decant_error *err)
 {
+    const dcn_job *job = p->job;
+
+    p->drain = (dcn_drain){
+        .intent = job->intent ? job->intent : &p->own,
+        .journal = job->journal,
+        .outputs = job->outputs,
+        .crew = job->crew,
+        .slot = job->cut.slot,
+        .same_boot = true,
+        .proves = job->proof,
+        .progress = drained,
+        .progress_ctx = p,
+    };
+    return job->journal || job->intent ? dcn_drain_begin(&p->drain, job->outputs[0]->dir, err) : DECANT_OK;
+}
+
+/* What stays in memory of what is given up is nobody's to read while it is given up. */
+static decant_status drain(dcn_pouring *p, decant_error *err)
+{
+    const dcn_job *job = p->job;
+    dcn_drain *d = &p->drain;
+    decant_status rc;
+
+    if (!dcn_drain_any(d))
+        return DECANT_OK;
+    dcn_intent_name_parts(job->intent, job->outputs);
+    if ((rc = dcn_drain_ready(d, err)))
+        return rc;
+    for (size_t i = 0; i < d->intent->giving.count; i++)
+        if (d->given[i].owned->drained)
+            dcn_source_give(job->given[i]);
+    return dcn_drain_run(d, err);
+}
+
+/* What was to be given up is whole again; or is no more, or is recovery's: then nobody reads it, nor holds its lock. */
+static void end_given(dcn_pouring *p, bool whole)
+{
+    const dcn_job *job = p->job;
+
+    for (size_t i = 0; job->intent && i < job->intent->giving.count; i++)
+        if (whole)
+            dcn_source_keep(job->given[i]);
+        else
+            dcn_source_end(job->given[i], job->outputs[job->plans->count - 1]->path);
+}
+
+static decant_status publish(dcn_pouring *p, decant_error *err)
+{
+    const dcn_job *job = p->job;
+    dcn_dir *home = job->outputs[0]->dir, *const *dirs = p->drain.dirs ? p->drain.dirs : &home;
     decant_status rc = dcn_outputs_publish(job->outputs, job->plans->count, err);
 
     if (rc)
         return rc;
-    if (job->removal_count &&
-        dcn_removals_carry_out(job->outputs[0]->dir, job->removals, job->removal_count, true, err))
-        return dcn_error_recast(err, DECANT_NOT_REMOVED, "saved, but what it supersedes is not all removed");
+    end_given(p, false);
+    if ((job->intent && (rc = dcn_drain_remove(&p->drain, false, err))) ||
+        (job->removal_count && (rc = dcn_removals_carry_out(dirs, job->removals, job->removal_count, true, err))))
+        return job->journal && job->intent
+                   ? rc
+                   : dcn_error_recast(err, DECANT_NOT_REMOVED, "saved, but what it supersedes is not all removed");
     return job->journal ? dcn_journal_end(job->journal, err) : DECANT_OK;
 }
 
 /* What cannot be undone and is not done stays as it is, and its journal with it. */
-static decant_status leave(const dcn_job *job, bool committed, decant_error *err)
+static decant_status leave(const dcn_pouring *p, decant_error *err)
 {
+    const dcn_job *job = p->job;
     const dcn_output *last = job->outputs[job->plans->count - 1];
     const char *path = last->path ? last->path : last->name;
     decant_status rc;
 
-    if (committed) {
+    if (p->drain.committed) {
         rc = dcn_error_recast(err, DECANT_PUBLISH_PENDING, "all is written, but not all is in place");
         dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
     } else {
-        rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted when all was written");
+        rc = dcn_error_recast(err, DECANT_INTERRUPTED,
+                              p->drain.ready ? "interrupted while inputs were given up; nothing is lost"
+                                             : "interrupted when all was written");
         dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
     }
     dcn_error_side(err, DECANT_SIDE_OUTPUT);
@@ -203,53 +266,75 @@ static void retreat(const dcn_job *job)
         dcn_journal_discard(job->journal);
 }
 
+/* What was given up is put back, if it can be: then nothing is left to be done but to remove what was made. */
+static bool undo(dcn_pouring *p)
+{
+    decant_error err = {.offset = DECANT_NO_OFFSET};
+
+    if (p->drain.committed || p->drain.in_doubt)
+        return false;
+    dcn_crew_reset(p->job->crew);
+    return !p->drain.ready || dcn_drain_undo(&p->drain, &err) == DECANT_OK;
+}
+
+static decant_status pour(dcn_pouring *p, decant_error *err)
+{
+    const dcn_job *job = p->job;
+    size_t count = job->plans->count;
+    decant_status rc;
+
+    if ((rc = prepare(p, err)) || (rc = begin_drain(p, err)) || (job->journal && (rc = promise(p, err))) ||
+        (dcn_drain_any(&p->drain) && (rc = take_given(p, err))))
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        if ((rc = dcn_output_begin(job->outputs[i], &job->plans->items[i], err)))
+            return rc;
+    for (size_t i = 0; i < count; i++) {
+        turn_to(p, i);
+        if ((rc = dcn_pouring_share(p, err)) || (rc = dcn_pouring_reserve(p, err)))
+            return rc;
+    }
+    for (size_t i = 0; i < count; i++) {
+        turn_to(p, i);
+        if ((rc = pour_one(p, err)))
+            return rc;
+    }
+    /* what was read while somebody wrote may be half old and half new */
+    if ((rc = dcn_sources_check(job->sources, job->source_count, err)) || (rc = drain(p, err)))
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        if ((rc = dcn_output_seal(job->outputs[i], err)))
+            return rc;
+    for (size_t i = 0; i < count && p->sums; i++) {
+        turn_to(p, i);
+        if ((rc = prove(p, i, err)))
+            return rc;
+    }
+    if ((rc = last_chance(p, err)) || (job->journal && (rc = dcn_drain_commit(&p->drain, err))))
+        return rc;
+    return publish(p, err);
+}
+
 decant_status dcn_pour(const dcn_job *job, decant_error *err)
 {
     dcn_pouring p = {.job = job};
-    size_t count = job->plans->count;
-    bool committed = false;
     decant_status rc;
 
     dcn_crew_reset(job->crew);
-    if ((rc = prepare(&p, err)) || (job->journal && (rc = promise(&p, err))))
-        goto done;
-    for (size_t i = 0; i < count; i++)
-        if ((rc = dcn_output_begin(job->outputs[i], &job->plans->items[i], err)))
-            goto done;
-    for (size_t i = 0; i < count; i++) {
-        turn_to(&p, i);
-        if ((rc = dcn_pouring_share(&p, err)) || (rc = dcn_pouring_reserve(&p, err)))
-            goto done;
+    rc = pour(&p, err);
+    if (rc && job->journal) {
+        if (undo(&p)) {
+            end_given(&p, true);
+        } else {
+            end_given(&p, false);
+            for (size_t i = 0; i < job->plans->count; i++)
+                dcn_output_leave(job->outputs[i]);
+            rc = leave(&p, err);
+        }
     }
-    for (size_t i = 0; i < count; i++) {
-        turn_to(&p, i);
-        if ((rc = pour_one(&p, err)))
-            goto done;
-    }
-    /* what was read while somebody wrote may be half old and half new */
-    if ((rc = dcn_sources_check(job->sources, job->source_count, err)))
-        goto done;
-    for (size_t i = 0; i < count; i++)
-        if ((rc = dcn_output_seal(job->outputs[i], err)))
-            goto done;
-    for (size_t i = 0; i < count && p.sums; i++) {
-        turn_to(&p, i);
-        if ((rc = prove(&p, i, err)))
-            goto done;
-    }
-    if ((rc = last_chance(&p, err)) || (job->journal && (rc = commit(&p, err))))
-        goto done;
-    committed = job->journal;
-    rc = publish(job, err);
-done:
-    if (rc && (committed || p.in_doubt)) {
-        for (size_t i = 0; i < count; i++)
-            dcn_output_leave(job->outputs[i]);
-        rc = leave(job, committed, err);
-    }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < job->plans->count; i++)
         dcn_output_abandon(job->outputs[i]); /* does nothing to what is published or left */
-    if (rc && job->journal && !committed && !p.in_doubt)
+    if (rc && job->journal && rc != DECANT_INTERRUPTED && rc != DECANT_PUBLISH_PENDING)
         retreat(job);
     dcn_crew_reset(job->crew);
     dispose(&p);

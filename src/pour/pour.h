@@ -2,13 +2,14 @@
  * The one loop that moves bytes. It knows no format and no device.
  *
  *     begin    the journal, if there is one, says what is going to be made; outputs sized
- *     place    blocks shared with their files; then room reserved for all else
+ *     place    blocks shared with their files; then room reserved for all else but what is drained
  *     copy     slot by slot, in the order of the output: literals, files, memory, providers; then no source has changed
+ *     drain    with files that are given up: all of that made safe first, then batch by batch (drain.h)
  *     seal     held-back bytes, mode; the one sync of a plain save
  *     prove    if asked to: read back, compared with checksums made on the way
  *     commit   with a journal: from here on all outputs get their names, whatever happens
  *     publish  rename, folder sync; the last output when all others are safe; the journal goes
- *     abandon  on any failure before that; the journal last
+ *     abandon  on any failure before that, what was drained put back first; the journal last
  *
  * A slot is an aligned range of the output, in staging memory or (memory outputs) in place. Its file ranges are fetched
  * together, neighbours in one covering read. What lends its memory and is large is written from there, without a slot; what
@@ -22,9 +23,7 @@
 #include <decant/save.h>
 
 #include "output/output.h"
-#include "pour/crew.h"
-#include "pour/intent.h"
-#include "pour/journal.h"
+#include "pour/drain.h"
 #include "pour/route.h"
 
 /* How a job is cut. Fields, so that tests pour models of a few KiB in many slots. */
@@ -57,6 +56,8 @@ typedef struct dcn_job {
     dcn_routes *routes;          /* [lent] of the sources; told what came of them. NULL: no blocks are shared */
     const dcn_removal *removals; /* [lent] files in the folder of the outputs that go when these are in place */
     size_t removal_count;
+    dcn_intent *intent;       /* [lent] with what is given up, as route has chosen it; NULL: nothing is */
+    dcn_source *const *given; /* [lent] an item of that each */
     dcn_cut cut;
     dcn_crew *crew;           /* [lent] */
     decant_progress progress; /* may be NULL */

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ckd.h"
 #include "base/sort.h"
+#include "pour/pour.h"
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
@@ -45,6 +47,64 @@ done:
     return rc;
 }
 
+static decant_status take_begin(dcn_leftover *l, const dcn_record *record, decant_error *err)
+{
+    decant_status rc = dcn_intent_read_begin(&l->intent, record->data, record->len, err);
+
+    if (rc)
+        return rc;
+    l->stage = DCN_STAGE_BEGUN;
+    l->marks = dcn_alloc(l->intent.giving.count, sizeof *l->marks);
+    l->begun = dcn_alloc(l->intent.giving.count, sizeof *l->begun);
+    return l->marks && l->begun ? DECANT_OK : dcn_error_nomem(err);
+}
+
+static decant_status take_mark(dcn_leftover *l, const dcn_record *record, decant_error *err)
+{
+    dcn_mark mark;
+    decant_status rc = dcn_mark_read(&mark, &l->intent, record->data, record->len, err);
+
+    if (rc)
+        return rc;
+    l->marks[mark.source] = mark;
+    l->begun[mark.source] = true;
+    return DECANT_OK;
+}
+
+static decant_status out_of_order(unsigned type, decant_error *err)
+{
+    decant_error_set(err, DECANT_MALFORMED, "a record of type %u stands where none can be", type);
+    dcn_error_hint(err, "nothing was touched; keep the journal and its files, and ask for help");
+    return DECANT_MALFORMED;
+}
+
+static decant_status take_record(dcn_leftover *l, const dcn_record *record, decant_error *err)
+{
+    switch (record->type) {
+    case DCN_RECORD_READY:
+        if (l->stage != DCN_STAGE_BEGUN || !l->intent.giving.runs.count)
+            return out_of_order(record->type, err);
+        l->stage = DCN_STAGE_READY;
+        return dcn_intent_read_ready(&l->intent, record->data, record->len, &l->held, err);
+    case DCN_RECORD_MOVED:
+        return l->stage == DCN_STAGE_READY ? take_mark(l, record, err) : out_of_order(record->type, err);
+    case DCN_RECORD_ABORT:
+        if (l->stage != DCN_STAGE_READY)
+            return out_of_order(record->type, err);
+        l->stage = DCN_STAGE_ABORTED;
+        return DECANT_OK;
+    case DCN_RECORD_UNMOVED:
+        return l->stage == DCN_STAGE_ABORTED ? take_mark(l, record, err) : out_of_order(record->type, err);
+    case DCN_RECORD_COMMIT:
+        if (l->stage == DCN_STAGE_ABORTED || (l->stage == DCN_STAGE_BEGUN && l->intent.giving.runs.count))
+            return out_of_order(record->type, err);
+        l->stage = DCN_STAGE_COMMITTED;
+        return dcn_intent_read_commit(&l->intent, record->data, record->len, err);
+    default:
+        return unknown_record(record->type, err);
+    }
+}
+
 static decant_status read_records(dcn_leftover *l, decant_error *err)
 {
     dcn_record record;
@@ -58,19 +118,30 @@ static decant_status read_records(dcn_leftover *l, decant_error *err)
     }
     if (record.type != DCN_RECORD_BEGIN)
         return unknown_record(record.type, err);
-    if ((rc = dcn_intent_read_begin(&l->intent, record.data, record.len, err)))
+    if ((rc = take_begin(l, &record, err)))
         return rc;
-    l->stage = DCN_STAGE_BEGUN;
-    while ((rc = dcn_journal_next(&l->journal, &record, err)) == DECANT_OK && record.type != DCN_RECORD_NONE) {
-        if (record.type != DCN_RECORD_COMMIT)
-            return unknown_record(record.type, err);
-        if ((rc = dcn_intent_read_commit(&l->intent, record.data, record.len, err)))
+    while ((rc = dcn_journal_next(&l->journal, &record, err)) == DECANT_OK && record.type != DCN_RECORD_NONE)
+        if ((rc = take_record(l, &record, err)))
             return rc;
-        l->stage = DCN_STAGE_COMMITTED;
-    }
     if (rc || (rc = dcn_journal_check_end(&l->journal, err)))
         return rc;
     return l->stage == DCN_STAGE_BEGUN && l->journal.cut ? check_unmade(l, err) : DECANT_OK;
+}
+
+uint64_t dcn_leftover_moved(const dcn_leftover *l, uint64_t *total)
+{
+    const dcn_runs *runs = &l->intent.giving.runs;
+    uint64_t moved = 0;
+
+    *total = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const dcn_run *run = &runs->items[i];
+        uint64_t upto = l->marks[run->source].upto;
+
+        *total += run->len;
+        moved += upto > run->from ? dcn_min(run->len, upto - run->from) : 0;
+    }
+    return moved;
 }
 
 static bool is_same_boot(const dcn_self *a, const dcn_self *b)
@@ -97,7 +168,7 @@ decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name,
     bool live;
     decant_status rc;
 
-    *l = (dcn_leftover){.dir = dir};
+    *l = (dcn_leftover){.dir = dir, .slot = dcn_cut_default.slot};
     if ((rc = dcn_journal_open(&l->journal, dir, name, to_act, &live, err)) || (rc = dcn_io_who(dir->io, &self, err)))
         return blame_journal(dir, name, rc, err);
     l->same_boot = is_same_boot(&self, &l->journal.by);
@@ -108,11 +179,16 @@ decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name,
     }
     if (rc)
         return blame_journal(dir, name, rc, err);
-    return to_act ? dcn_dir_sync(dir, err) : DECANT_OK; /* keeps (2) */
+    if (to_act && (rc = dcn_dir_sync(dir, err)) == DECANT_OK) /* keeps (2) */
+        rc = dcn_journal_trim(&l->journal, err);
+    return rc;
 }
 
 void dcn_leftover_close(dcn_leftover *l)
 {
+    dcn_free(&l->marks);
+    dcn_free(&l->begun);
+    dcn_buf_close(&l->held);
     dcn_journal_close(&l->journal);
     dcn_intent_close(&l->intent);
 }
@@ -139,7 +215,7 @@ static decant_status look_at_part(const dcn_leftover *l, const dcn_promise *p, c
 
 /* --- undoing ----------------------------------------------------------------------------------------------------- */
 
-static decant_status misfit(const dcn_leftover *l, const char *name, decant_error *err, const char *message)
+decant_status dcn_leftover_misfit(const dcn_leftover *l, const char *name, decant_error *err, const char *message)
 {
     char *path = dcn_io_join(l->dir->path, name);
 
@@ -161,7 +237,7 @@ static decant_status drop_part(const dcn_leftover *l, const dcn_promise *p, bool
     if (rc || !there)
         goto done;
     if (facts.kind != DCN_KIND_REGULAR || !facts.mine)
-        rc = misfit(l, part, err, "this is not the scratch file of the interrupted save");
+        rc = dcn_leftover_misfit(l, part, err, "this is not the scratch file of the interrupted save");
     else if (!look_only)
         rc = dcn_dir_remove(l->dir, part, err);
 done:
@@ -192,6 +268,8 @@ decant_status dcn_leftover_undo(dcn_leftover *l, decant_error *err)
     }
     if ((rc = drop_parts(l, true, err))) /* keeps (1) */
         return rc;
+    if (l->stage > DCN_STAGE_BEGUN && (rc = dcn_leftover_take_back(l, err)))
+        return rc;
     if ((rc = drop_parts(l, false, err)) || (rc = dcn_dir_sync(l->dir, err)) ||
         (rc = dcn_journal_end(&l->journal, err))) /* keeps (3) */
         rc = rc == DECANT_NOMEM ? rc : dcn_error_recast(err, DECANT_INTERRUPTED, "not all is undone yet");
@@ -212,6 +290,7 @@ typedef struct finishing {
     action *actions; /* one an output */
     dcn_output **outputs;
     size_t count; /* of outputs that are to be renamed */
+    bool gone;    /* one was replaced or moved away since */
 } finishing;
 
 static decant_status judge(finishing *f, size_t i, decant_error *err)
@@ -234,17 +313,19 @@ static decant_status judge(finishing *f, size_t i, decant_error *err)
     is_old = taken && p->has_old && dcn_identity_fits(&p->old, &now, l->same_boot);
 
     if (there && !dcn_identity_fits(&p->part, &facts, l->same_boot))
-        rc = misfit(l, part, err, "this is not the file that was written");
+        rc = dcn_leftover_misfit(l, part, err, "this is not the file that was written");
     else if (there && is_new)
         f->actions[i] = DOUBLED;
     else if (there && taken && !is_old)
-        rc = misfit(l, p->name, err, "another file has this name since");
+        rc = dcn_leftover_misfit(l, p->name, err, "another file has this name since");
     else if (there)
         f->actions[i] = RENAME;
     else if (is_old)
-        rc = misfit(l, part, err, "the file that was written is gone");
-    else
+        rc = dcn_leftover_misfit(l, part, err, "the file that was written is gone");
+    else {
         f->actions[i] = LEAVE; /* in place, or replaced or moved away since */
+        f->gone = f->gone || !is_new;
+    }
 done:
     dcn_free(&part);
     return rc;
@@ -304,6 +385,14 @@ decant_status dcn_leftover_finish(dcn_leftover *l, decant_error *err)
 
     if (l->stage == DCN_STAGE_LIVE)
         return busy(err);
+    if (l->stage == DCN_STAGE_ABORTED) {
+        rc = decant_error_set(err, DECANT_BAD_CALL, "it is being undone, and cannot be finished any more");
+        dcn_error_hint(err, "decant recover --undo goes on with that");
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+        return rc;
+    }
+    if (l->stage == DCN_STAGE_READY && (rc = dcn_leftover_resume(l, err)))
+        return rc;
     if (l->stage != DCN_STAGE_COMMITTED) {
         rc = decant_error_set(err, DECANT_BAD_CALL, "it was stopped before all was written, and cannot be finished");
         dcn_error_hint(err, "decant recover --undo removes what was begun; then save again");
@@ -321,8 +410,7 @@ decant_status dcn_leftover_finish(dcn_leftover *l, decant_error *err)
     if (rc)
         goto done;
     if ((rc = carry_out(&f, err)) || (rc = dcn_dir_sync(l->dir, err)) ||
-        (rc = dcn_removals_carry_out(l->dir, l->intent.removals, l->intent.removal_count, l->same_boot, err)) ||
-        (rc = dcn_journal_end(&l->journal, err))) /* keeps (3) */
+        (rc = dcn_leftover_remove_given(l, f.gone, err)) || (rc = dcn_journal_end(&l->journal, err))) /* keeps (3) */
         rc = rc == DECANT_NOMEM ? rc : dcn_error_recast(err, DECANT_PUBLISH_PENDING, "not all is in place yet");
 done:
     for (size_t i = 0; i < f.count; i++) {
@@ -422,6 +510,14 @@ static const dcn_landing *concerned(const lookup *names, const dcn_leftover *l, 
     return NULL;
 }
 
+static decant_status half_moved(const char *path, decant_error *err)
+{
+    decant_error_set(err, DECANT_INTERRUPTED,
+                     "an earlier save was interrupted while it gave its inputs up; nothing is lost");
+    dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
+    return DECANT_INTERRUPTED;
+}
+
 static decant_status interrupted(const char *path, decant_error *err)
 {
     decant_error_set(err, DECANT_INTERRUPTED, "an earlier save was interrupted when all of it was written");
@@ -452,6 +548,8 @@ static decant_status clear_journal(dcn_dir *dir, const char *name, const lookup 
         rc = busy(err);
     else if (rc == DECANT_OK && l.stage == DCN_STAGE_COMMITTED)
         rc = interrupted(about->path, err);
+    else if (rc == DECANT_OK && l.stage >= DCN_STAGE_READY)
+        rc = half_moved(about->path, err);
     else if (rc == DECANT_OK && l.journal.lockless)
         rc = undecided(about->path, err);
     else if (rc == DECANT_OK) {

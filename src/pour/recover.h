@@ -5,14 +5,15 @@
 #ifndef DCN_RECOVER_H
 #define DCN_RECOVER_H
 
-#include "pour/intent.h"
-#include "pour/journal.h"
+#include "pour/drain.h"
 #include "pour/route.h"
 
 typedef enum dcn_stage {
     DCN_STAGE_LIVE,     /* its process is at work */
     DCN_STAGE_NOTHING,  /* stopped before anything was made */
     DCN_STAGE_BEGUN,    /* stopped before all was written: it can be undone */
+    DCN_STAGE_READY,    /* all is written but what is drained: it can be finished, and undone */
+    DCN_STAGE_ABORTED,  /* stopped while it was undone: that can be gone on with */
     DCN_STAGE_COMMITTED /* all is written, and not all of it has its name: it can be finished */
 } dcn_stage;
 
@@ -22,6 +23,10 @@ typedef struct dcn_leftover {
     dcn_intent intent; /* of NOTHING empty, and of LIVE perhaps */
     dcn_stage stage;
     bool same_boot;
+    dcn_mark *marks; /* the last one of each file that is given up */
+    bool *begun;     /* of each: it has had one */
+    dcn_buf held;    /* what the outputs hold back, one behind the other */
+    size_t slot;     /* bytes moved at a time, a power of two; set by dcn_leftover_open() to what a save takes */
 } dcn_leftover;
 
 /*
@@ -35,8 +40,25 @@ decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name,
 /* All is as it was before that save. @return DECANT_BUSY, or DECANT_BAD_CALL for one that is complete */
 decant_status dcn_leftover_undo(dcn_leftover *l, decant_error *err);
 
-/* All of its files are in place. @return DECANT_BUSY, or DECANT_BAD_CALL for one that is not complete */
+/* All of its files are in place. @return DECANT_BUSY, or DECANT_BAD_CALL for one that cannot be finished */
 decant_status dcn_leftover_finish(dcn_leftover *l, decant_error *err);
+
+/* Bytes that were moved, and of how many. */
+uint64_t dcn_leftover_moved(const dcn_leftover *l, uint64_t *total);
+
+/* --- between recover.c and resume.c --------------------------------------------------------------------------------- */
+
+/* Of READY: drains what is left, and commits. The rest is that of a committed save. */
+decant_status dcn_leftover_resume(dcn_leftover *l, decant_error *err);
+
+/* Of READY and ABORTED: the files that were given up are whole again, under their names. */
+decant_status dcn_leftover_take_back(dcn_leftover *l, decant_error *err);
+
+/* Of COMMITTED: what was given up goes. @param gone  an output was replaced or moved away since: what is whole stays */
+decant_status dcn_leftover_remove_given(dcn_leftover *l, bool gone, decant_error *err);
+
+/* The refusal of a file that is not the one that is needed: DECANT_CHANGED. */
+decant_status dcn_leftover_misfit(const dcn_leftover *l, const char *name, decant_error *err, const char *message);
 
 /* Whether output `i` of it has its name. */
 bool dcn_leftover_has_landed(const dcn_leftover *l, size_t i);

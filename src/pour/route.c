@@ -26,7 +26,7 @@ dcn_route *dcn_routes_find(const dcn_routes *routes, const dcn_source *source, s
 
 void dcn_route_copy(dcn_route *route)
 {
-    route->clones = false;
+    route->way = DCN_COPY;
     route->shared = 0;
     route->reason = "the system did not share its blocks";
 }
@@ -204,7 +204,7 @@ static uint64_t choose_routes(dcn_routes *routes, const dcn_space *space, const 
         dcn_route *route = &routes->items[i];
         const dcn_facts *facts = dcn_source_facts(route->source);
 
-        route->clones = false;
+        route->way = DCN_COPY;
         if (!space->shares)
             route->reason = "the file system cannot share blocks";
         else if (!facts || facts->dev != folder->dev)
@@ -212,8 +212,8 @@ static uint64_t choose_routes(dcn_routes *routes, const dcn_space *space, const 
         else if (!route->shared)
             route->reason = "no blocks of it line up with the output's";
         else
-            route->clones = true;
-        if (route->clones)
+            route->way = DCN_CLONE;
+        if (route->way == DCN_CLONE)
             route->reason = route->shared == route->bytes ? "" : "blocks at the ends are copied";
         else
             route->shared = 0;

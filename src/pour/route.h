@@ -7,13 +7,20 @@
 
 #include "pour/steps.h"
 
+/* How the bytes of a source get into the outputs. */
+typedef enum dcn_way {
+    DCN_COPY,
+    DCN_CLONE, /* blocks are shared, or have been; what is not in whole blocks is copied */
+    DCN_DRAIN  /* moved: freed in the source when they are safe */
+} dcn_way;
+
 /* Per source: what is done with it and why nothing better. */
 typedef struct dcn_route {
     dcn_source *source; /* held */
     uint64_t bytes;     /* of it in the outputs, or in what is made for them */
     uint64_t shared;    /* of these in blocks that can be shared; after the save, that are */
-    bool clones;        /* they are to be, or have been */
-    const char *reason; /* why not, or why not all; a literal */
+    dcn_way way;
+    const char *reason; /* why not a better one, or not for all of it; a literal */
 } dcn_route;
 
 enum { DCN_REPLACES = 3 }; /* a link; a file with other names; one of another owner */

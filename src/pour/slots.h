@@ -54,8 +54,8 @@ typedef struct dcn_pouring {
     uint64_t done, total; /* bytes, of all plans */
     dcn_checksums *sums;  /* one a plan; NULL: nothing is read back */
     dcn_checksums *sum;   /* of the plan at hand */
-    dcn_intent intent;    /* with a journal */
-    bool in_doubt;        /* whether the journal says COMMIT */
+    dcn_intent own;       /* intent, where the job has none */
+    dcn_drain drain;      /* of the intent */
 } dcn_pouring;
 
 /* --- slots.c ------------------------------------------------------------------------------------------------------ */
@@ -95,10 +95,10 @@ decant_status dcn_pouring_copy(dcn_pouring *p, decant_error *err);
 /* Shares the blocks that can be. */
 decant_status dcn_pouring_share(dcn_pouring *p, decant_error *err);
 
-/* Room for all that is not shared. */
+/* Room for all that is copied. */
 decant_status dcn_pouring_reserve(dcn_pouring *p, decant_error *err);
 
-/* The route of a step whose blocks are shared, and those blocks; NULL: none are. */
-dcn_route *dcn_pouring_shared(dcn_pouring *p, const dcn_step *step, uint64_t *at, uint64_t *len);
+/* The route of a step of which part is not copied, and that part: blocks that are shared, bytes that are drained. NULL: all is. */
+dcn_route *dcn_pouring_passed(dcn_pouring *p, const dcn_step *step, uint64_t *at, uint64_t *len);
 
 #endif

@@ -94,3 +94,9 @@ uint64_t dcn_step_blocks(const dcn_step *run, uint64_t held, uint64_t least, uin
     end -= end % BLOCK;
     return end > *at && end - *at >= least ? end - *at : 0;
 }
+
+uint64_t dcn_step_behind(const dcn_step *step, uint64_t held, uint64_t *at)
+{
+    *at = step->at > held ? step->at : held;
+    return step->at + step->len > *at ? step->at + step->len - *at : 0;
+}

@@ -47,4 +47,7 @@ bool dcn_steps_next(dcn_steps *steps, dcn_step *out);
  */
 uint64_t dcn_step_blocks(const dcn_step *run, uint64_t held, uint64_t least, uint64_t *at);
 
+/* The bytes of a step behind the first `held` of the output. @param at  where they begin */
+uint64_t dcn_step_behind(const dcn_step *step, uint64_t held, uint64_t *at);
+
 #endif

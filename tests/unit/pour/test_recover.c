@@ -301,13 +301,13 @@ TEST(recover__refuses_a_record_of_a_later_version_by_name)
     dcn_journal j;
     dcn_leftover l;
     dcn_buf begin = {0}, nothing = {0};
-    static const char one[] = "\1\0\0\0\0\0\0\0\1\0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    dcn_promise one = {.name = "a"};
     decant_error err;
 
     CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
     CHECK_OK(dcn_journal_create(&j, dir, "c.bin", &err), &err);
-    dcn_buf_put(&begin, one, 8 + 2 + 1 + 1 + 16);
-    CHECK_OK(dcn_journal_begin(&j, &begin, 0, &err), &err);
+    dcn_intent_put_begin(&(dcn_intent){.outputs = &one, .count = 1}, &begin);
+    CHECK_OK(dcn_journal_begin(&j, &begin, 1, &err), &err);
     CHECK_OK(dcn_journal_put(&j, (dcn_record_type)9, &nothing, &err), &err);
     dcn_journal_close(&j);
     CHECK_FAILS(dcn_leftover_open(&l, dir, journal, true, &err), DECANT_UNSUPPORTED, &err);

@@ -1,0 +1,64 @@
+/*
+ * A file that gives up its bytes while the outputs get them: under another name, `<name>.moving`, from before its first byte
+ * goes until it is whole again or gone, so that nothing opens it half.
+ */
+#ifndef DCN_GIVEN_H
+#define DCN_GIVEN_H
+
+#include "pour/intent.h"
+
+typedef struct dcn_given {
+    const dcn_owned *owned; /* [lent] */
+    dcn_dir *dir;           /* [lent] */
+    char *moving;           /* its other name */
+    dcn_file *file;         /* for reading and writing, locked */
+    bool lent;              /* by a source that reads from it */
+    bool same_boot;         /* since its identity was taken */
+    bool is_moving;         /* it has that name */
+    bool is_aside;          /* and no other, durably */
+    bool has_holes;         /* it has fewer blocks than bytes */
+    bool in_doubt;          /* a sync of it or of its folder failed */
+    int64_t mtime;          /* since our own last change */
+    dcn_mark mark;          /* its last one; upto 0: it has none */
+} dcn_given;
+
+/* "<name>.moving"; the name is cut at its beginning where that is too long. @param out [owned] */
+decant_status dcn_moving_name(const char *name, char **out, decant_error *err);
+
+/* Describes one; nothing is opened. @param dir [lent] outlives it */
+decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err);
+
+/*
+ * Opens it under the one or the other name, and locks it.
+ *
+ * @param has_begun  it may have given up bytes: its time says nothing, and it may be under its other name, or under both
+ * @return DECANT_NOT_FOUND; DECANT_CHANGED, with what was expected and found; DECANT_BUSY: another has the lock;
+ *         DECANT_UNSUPPORTED: there are no locks
+ */
+decant_status dcn_given_open(dcn_given *g, bool has_begun, decant_error *err);
+
+/* That it is what it was after our own last change, and nobody else has it open. @return DECANT_CHANGED, DECANT_BUSY */
+decant_status dcn_given_check(dcn_given *g, decant_error *err);
+
+/* Gives it its other name, durably, with a note that names the journal. Does nothing where it has it. */
+decant_status dcn_given_set_aside(dcn_given *g, const char *note, decant_error *err);
+
+/*
+ * Frees what it no longer needs to hold: the units in [from, upto) of which each byte is in a run below `upto`, or reads as
+ * zero. Whole hulls, since piece by piece frees nothing.
+ */
+decant_status dcn_given_free(dcn_given *g, const dcn_giving *giving, uint64_t from, uint64_t upto, decant_error *err);
+
+/* It is whole again: no note, its own time, durable; then its own name, which is durable when its folder is. */
+decant_status dcn_given_restore(dcn_given *g, decant_error *err);
+
+/* Its file is the source's from now on, which reads from it. */
+void dcn_given_lend(dcn_given *g, dcn_source *source);
+
+/* Removes it; the folder is to be synced. One that is not there, or not what it was, is left alone. */
+decant_status dcn_given_remove(dcn_given *g, decant_error *err);
+
+void dcn_given_close_file(dcn_given *g);
+void dcn_given_close(dcn_given *g);
+
+#endif

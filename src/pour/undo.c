@@ -1,0 +1,302 @@
+/*
+ *  (1) ABORT is durable before the first byte is put back: from there on a part may have lost what it was given, so that the
+ *      only way is back.
+ *  (2) Bytes are freed in the parts when they are durable in their source, and the journal says so.
+ *  (3) What is put back takes room before the parts give any: one batch of it is reserved while there still is the other way.
+ */
+#include "pour/drain.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+
+/* How much of each unit of an output is still to be put back. */
+typedef struct ledger {
+    uint32_t *left; /* bytes */
+    size_t units;
+    uint64_t size; /* of the output */
+} ledger;
+
+typedef struct undoing {
+    dcn_drain *d;
+    ledger *ledgers; /* one an output */
+    uint64_t unit;
+    uint64_t *begins; /* where the batches of the source at hand begin */
+    size_t count, cap;
+    uint8_t *memory; /* a slot */
+} undoing;
+
+/* --- what the parts still hold --------------------------------------------------------------------------------------- */
+
+static decant_status make_ledgers(undoing *u, decant_error *err)
+{
+    const dcn_intent *intent = u->d->intent;
+    enum { LEAST_UNIT = 64 << 10 }; /* 4 bytes for each: 64 KiB for a GiB */
+
+    u->unit = intent->giving.unit > LEAST_UNIT ? intent->giving.unit
+              : u->d->slot < LEAST_UNIT        ? intent->giving.unit
+                                               : LEAST_UNIT;
+    if (!(u->ledgers = dcn_alloc(intent->count, sizeof *u->ledgers)))
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < intent->count; i++) {
+        ledger *l = &u->ledgers[i];
+
+        l->size = intent->outputs[i].size;
+        l->units = (size_t)(l->size / u->unit + 1);
+        if (!(l->left = dcn_alloc(l->units, sizeof *l->left)))
+            return dcn_error_nomem(err);
+    }
+    return DECANT_OK;
+}
+
+/* Adds bytes [at, at + len) of an output to what its units hold, or takes them away. */
+static void count(const undoing *u, ledger *l, uint64_t at, uint64_t len, bool add)
+{
+    while (len) {
+        uint64_t part = dcn_min(len, u->unit - at % u->unit);
+
+        l->left[at / u->unit] += add ? (uint32_t)part : -(uint32_t)part;
+        at += part;
+        len -= part;
+    }
+}
+
+/* Counts the runs of bytes [from, upto) of a source. */
+static void count_source(undoing *u, uint32_t source, uint64_t from, uint64_t upto, bool add)
+{
+    dcn_places places = dcn_places_of(&u->d->intent->giving.runs, source, from, upto);
+    dcn_placing p;
+
+    while (dcn_places_next(&places, &p))
+        count(u, &u->ledgers[p.output], p.to, p.len, add);
+}
+
+/* Room that is not got back now is got back when the part goes. */
+static void punch(const undoing *u, size_t output, size_t from, size_t upto)
+{
+    if (from < upto)
+        dcn_file_punch(dcn_output_part(u->d->outputs[output]), from * u->unit, (upto - from) * u->unit, NULL);
+}
+
+/* Frees units of the parts that hold nothing but bytes above the marks: their sources have them, and resuming writes them again. */
+static void free_above(undoing *u)
+{
+    const dcn_giving *giving = &u->d->intent->giving;
+
+    for (uint32_t i = 0; i < giving->count; i++)
+        if (giving->items[i].drained)
+            count_source(u, i, u->d->given[i].mark.upto, giving->items[i].file.size, true);
+    for (size_t i = 0; i < u->d->intent->count; i++) {
+        ledger *l = &u->ledgers[i];
+        size_t hull = 0;
+
+        for (size_t k = 0; k < l->units; k++) {
+            uint64_t at = k * u->unit;
+
+            if (at >= l->size || l->left[k] != dcn_min(u->unit, l->size - at)) {
+                punch(u, i, hull, k);
+                hull = k + 1;
+            }
+        }
+        punch(u, i, hull, l->units);
+        memset(l->left, 0, l->units * sizeof *l->left);
+    }
+}
+
+/* Frees what bytes [from, upto) of a source, which are back in it, have left of units of which nothing else is wanted. */
+static void free_behind(undoing *u, uint32_t source, uint64_t from, uint64_t upto)
+{
+    dcn_places places = dcn_places_of(&u->d->intent->giving.runs, source, from, upto);
+    size_t output = SIZE_MAX, begin = 0, end = 0; /* the hull at hand */
+    dcn_placing p;
+
+    count_source(u, source, from, upto, false);
+    while (dcn_places_next(&places, &p)) {
+        const ledger *l = &u->ledgers[p.output];
+
+        for (size_t k = (size_t)(p.to / u->unit); k <= (p.to + p.len - 1) / u->unit; k++) {
+            if (l->left[k])
+                continue;
+            if (p.output == output && k == end - 1)
+                continue;
+            if (p.output != output || k != end) {
+                if (output != SIZE_MAX)
+                    punch(u, output, begin, end);
+                output = p.output;
+                begin = k;
+            }
+            end = k + 1;
+        }
+    }
+    if (output != SIZE_MAX)
+        punch(u, output, begin, end);
+}
+
+/* --- putting back ---------------------------------------------------------------------------------------------------- */
+
+static decant_status note_begin(undoing *u, uint64_t at, decant_error *err)
+{
+    if (u->count == u->cap) {
+        size_t cap = u->cap ? 2 * u->cap : 64;
+        uint64_t *begins = dcn_realloc(u->begins, cap, sizeof *begins);
+
+        if (!begins)
+            return dcn_error_nomem(err);
+        u->begins = begins;
+        u->cap = cap;
+    }
+    u->begins[u->count++] = at;
+    return DECANT_OK;
+}
+
+/* Where the batches of a source begin, up to its mark. */
+static decant_status cut(undoing *u, uint32_t source, decant_error *err)
+{
+    const dcn_giving *giving = &u->d->intent->giving;
+    uint64_t upto = u->d->given[source].mark.upto, room = giving->batch, begin, end;
+    decant_status rc;
+
+    u->count = 0;
+    if ((rc = note_begin(u, 0, err)))
+        return rc;
+    for (uint64_t at = 0; dcn_runs_cover(&giving->runs, source, at, upto, room, &begin, &end); at = end) {
+        room -= end - begin;
+        if (room)
+            continue;
+        room = giving->batch;
+        if (end < upto && (rc = note_begin(u, end, err)))
+            return rc;
+    }
+    return DECANT_OK;
+}
+
+static bool is_zero(const uint8_t *data, size_t len)
+{
+    return len == 0 || (!data[0] && memcmp(data, data + 1, len - 1) == 0);
+}
+
+/* What reads as zero need not be put back: a file that has lost it reads as zero there. */
+static decant_status put_back(undoing *u, uint32_t source, uint64_t from, uint64_t upto, decant_error *err)
+{
+    dcn_drain *d = u->d;
+    uint64_t begin, end;
+
+    for (uint64_t at = from; dcn_runs_cover(&d->intent->giving.runs, source, at, upto, d->slot, &begin, &end);
+         at = end) {
+        dcn_chunk chunk = {u->memory, (size_t)(end - begin)};
+        decant_status rc = dcn_drain_read_back(d, source, begin, end - begin, u->memory, err);
+
+        if (rc)
+            return rc;
+        if (!is_zero(u->memory, chunk.len) && (rc = dcn_file_write(d->given[source].file, begin, &chunk, 1, err)))
+            return rc;
+    }
+    return DECANT_OK;
+}
+
+static decant_status undo_source(undoing *u, uint32_t source, decant_error *err)
+{
+    dcn_drain *d = u->d;
+    dcn_given *g = &d->given[source];
+    decant_status rc = cut(u, source, err);
+
+    while (rc == DECANT_OK && u->count) {
+        uint64_t from = u->begins[--u->count], upto = g->mark.upto;
+        dcn_mark mark = {.source = source, .upto = from};
+
+        if ((rc = put_back(u, source, from, upto, err)) || (rc = dcn_file_sync(g->file, err)) ||
+            (rc = dcn_drain_mark(d, DCN_RECORD_UNMOVED, &mark, err)) || (rc = dcn_journal_sync(d->journal, err)))
+            break;
+        g->mark = mark;
+        free_behind(u, source, from, upto); /* keeps (2) */
+    }
+    return rc;
+}
+
+/* keeps (1), (3) */
+static decant_status abort_drain(undoing *u, decant_error *err)
+{
+    dcn_drain *d = u->d;
+    const dcn_giving *giving = &d->intent->giving;
+    uint32_t last = 0;
+    uint64_t from;
+    decant_status rc;
+
+    if (d->aborted)
+        return DECANT_OK;
+    free_above(u);
+    for (uint32_t i = 0; i < giving->count; i++)
+        if (d->given[i].mark.upto)
+            last = i;
+    if ((rc = cut(u, last, err)))
+        return rc;
+    from = u->begins[u->count - 1];
+    rc = dcn_file_reserve(d->given[last].file, from, d->given[last].mark.upto - from, err);
+    if (rc && rc != DECANT_UNSUPPORTED)
+        return rc;
+    if ((rc = dcn_drain_mark(d, DCN_RECORD_ABORT, NULL, err)) == DECANT_OK)
+        rc = dcn_journal_sync(d->journal, err);
+    d->aborted = rc == DECANT_OK;
+    return rc;
+}
+
+static bool any_moved(const dcn_drain *d)
+{
+    for (size_t i = 0; i < d->intent->giving.count; i++)
+        if (d->given[i].mark.upto)
+            return true;
+    return false;
+}
+
+static decant_status take_back(undoing *u, decant_error *err)
+{
+    dcn_drain *d = u->d;
+    uint32_t count_all = (uint32_t)d->intent->giving.count;
+    decant_status rc;
+
+    if (!any_moved(d))
+        return DECANT_OK;
+    if (!d->aborted && (rc = dcn_drain_prove(d, err)))
+        return rc;
+    if (!(u->memory = dcn_alloc_pages(d->slot)))
+        return dcn_error_nomem(err);
+    if ((rc = make_ledgers(u, err)) || (rc = abort_drain(u, err)))
+        return rc;
+    for (uint32_t i = 0; i < count_all; i++)
+        if (d->given[i].mark.upto)
+            count_source(u, i, 0, d->given[i].mark.upto, true);
+    for (uint32_t i = count_all; i-- > 0 && rc == DECANT_OK;)
+        if (d->given[i].mark.upto)
+            rc = undo_source(u, i, err);
+    return rc;
+}
+
+/* Names, notes and times; also of what has given up nothing yet, and was on its way to. */
+static decant_status restore(dcn_drain *d, decant_error *err)
+{
+    size_t folders = d->intent->folder_count ? d->intent->folder_count : 1;
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < d->intent->giving.count && rc == DECANT_OK; i++)
+        if (d->given[i].owned->drained && d->given[i].file)
+            rc = dcn_given_restore(&d->given[i], err);
+    for (size_t i = 0; i < folders && rc == DECANT_OK; i++)
+        rc = dcn_dir_sync(d->dirs[i], err);
+    return rc;
+}
+
+decant_status dcn_drain_undo(dcn_drain *d, decant_error *err)
+{
+    undoing u = {.d = d};
+    decant_status rc = take_back(&u, err);
+
+    if (rc == DECANT_OK)
+        rc = restore(d, err);
+    for (size_t i = 0; u.ledgers && i < d->intent->count; i++)
+        dcn_free(&u.ledgers[i].left);
+    dcn_free(&u.ledgers);
+    dcn_free(&u.begins);
+    dcn_free(&u.memory);
+    return rc;
+}
