@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unittest
 
 import support
 
@@ -116,6 +117,13 @@ class Saving(Traced):
                 self.assertLessEqual(count(calls, WRITES, out + ".part"), slots + 1)  # the first bytes go last
                 os.remove(self.path(source))
             os.remove(self.path(out))
+
+    @unittest.skipUnless(os.path.exists("/sys/kernel/mm/transparent_hugepage"), "there are no huge pages")
+    def test_large_headers_are_to_lie_in_huge_pages(self):
+        for tensors, headers in [(2, 0), (1500, 2)]:  # 4 KiB each, in both files
+            self.model("m.safetensors", [("%04d" % i + "x" * 4000, "U8", [1], None) for i in range(tensors)])
+            calls = self.trace("convert", "-f", "m.safetensors", "-o", "out.bpk")
+            self.assertEqual(sum("MADV_HUGEPAGE" in call.arguments for call in calls), headers)
 
 
 class Asking(Traced):
