@@ -39,6 +39,14 @@ static const struct {
     [DCN_DO_COPY] = {"cannot write", {0}},
     [DCN_DO_FORGET] = {"cannot drop what is cached of it", {ENOSYS, EOPNOTSUPP, EINVAL, ESPIPE}},
     [DCN_DO_CLONE] = {"cannot write", {0}},
+    [DCN_DO_WHERE] = {"cannot tell where the folder is", {0}},
+    [DCN_DO_PUNCH] = {"cannot give up room", {ENOSYS, EOPNOTSUPP, ENODEV, EINVAL}},
+    [DCN_DO_EXTENTS] = {"cannot tell how its blocks lie", {ENOSYS, EOPNOTSUPP, ENOTTY, EINVAL}},
+    [DCN_DO_DATA] = {"cannot tell its holes", {ENOSYS, EOPNOTSUPP, EINVAL, ESPIPE}},
+    [DCN_DO_ALONE] = {"cannot tell who has it open", {ENOSYS, EOPNOTSUPP, EINVAL, EACCES}},
+    [DCN_DO_NOTE] = {"cannot note anything on it", {ENOSYS, EOPNOTSUPP, E2BIG}},
+    [DCN_DO_READ_NOTE] = {"cannot read what is noted on it", {ENOSYS, EOPNOTSUPP, ERANGE}},
+    [DCN_DO_SET_MTIME] = {"cannot set its time", {ENOSYS, EOPNOTSUPP}},
 };
 
 decant_status dcn_posix_status(dcn_verb verb, int code)
@@ -118,6 +126,12 @@ decant_status dcn_posix_failed(dcn_verb verb, decant_error *err)
     if (err)
         err->os_code = code;
     return rc;
+}
+
+decant_status dcn_posix_refuse_far(dcn_verb verb, decant_error *err)
+{
+    errno = EFBIG;
+    return dcn_posix_failed(verb, err);
 }
 
 decant_status dcn_posix_outcome(dcn_verb verb, int result, decant_error *err)

@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,11 +14,9 @@
 
 #if defined(__linux__)
 #include <linux/magic.h>
-#include <sys/statfs.h>
 #endif
 
 #include "base/alloc.h"
-#include "base/ckd.h"
 
 typedef struct posix_dir {
     dcn_dir base;
@@ -29,13 +29,45 @@ static posix_dir *dir_of(dcn_dir *d)
     return (posix_dir *)d;
 }
 
+static int access_of(unsigned flags)
+{
+    /* not to wait for the other end of a FIFO, which the caller is going to refuse; files do not care */
+    int how = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+    return how | (!(flags & DCN_WRITE) ? O_RDONLY : flags & DCN_READ ? O_RDWR : O_WRONLY);
+}
+
+static decant_status open_nameless(dcn_dir *d, unsigned flags, uint32_t mode, dcn_file **out, decant_error *err)
+{
+    int fd = -1;
+    decant_status rc;
+
+#if defined(O_TMPFILE)
+    do
+        fd = openat(dir_of(d)->fd, ".", access_of(flags) | O_TMPFILE, (mode_t)mode);
+    while (fd < 0 && errno == EINTR);
+#else
+    (void)mode;
+    errno = EOPNOTSUPP;
+#endif
+    /* the last three are of kernels that do not know what they are asked for */
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT))
+        return decant_error_set(err, DECANT_UNSUPPORTED, "no file without a name can be made here");
+    if (fd < 0)
+        return dcn_posix_failed(DCN_DO_OPEN, err);
+    rc = dcn_posix_file_new(d->io, fd, dcn_strndup(d->path, strlen(d->path)), flags, out, err);
+    if (!rc)
+        (*out)->name = "";
+    return rc;
+}
+
 static decant_status posix_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
                                 decant_error *err)
 {
-    /* not to wait for the other end of a FIFO, which the caller is going to refuse; files do not care */
-    int how = O_CLOEXEC | O_NOCTTY | O_NONBLOCK, fd;
+    int how = access_of(flags), fd;
 
-    how |= !(flags & DCN_WRITE) ? O_RDONLY : flags & DCN_READ ? O_RDWR : O_WRONLY;
+    if (flags & DCN_NAMELESS)
+        return open_nameless(d, flags, mode, out, err);
     how |= flags & (DCN_CREATE | DCN_CREATE_NEW) ? O_CREAT : 0;
     how |= flags & DCN_CREATE_NEW ? O_EXCL : 0;
     how |= flags & DCN_TRUNCATE ? O_TRUNC : 0;
@@ -132,27 +164,36 @@ static decant_status posix_sync_dir(dcn_dir *d, decant_error *err)
     return dcn_posix_outcome(DCN_DO_SYNC_DIR, result, err);
 }
 
-/* Whether files of this system can share blocks: by its kind, since asking takes two files. XFS can be made without. */
-static bool can_share(int fd)
+/* What is known of a file system by its kind, since asking takes files. XFS can be made without sharing. */
+typedef struct traits {
+    unsigned system;
+    bool shares, punches;
+} traits;
+
+static traits traits_of(int fd)
 {
 #if defined(__linux__)
-    static const unsigned kinds[] = {BTRFS_SUPER_MAGIC, XFS_SUPER_MAGIC, 0xca451a4e /* bcachefs */,
-                                     0x7461636f /* OCFS2 */};
-    struct statfs system;
+    static const traits known[] = {{BTRFS_SUPER_MAGIC, .shares = true, .punches = true},
+                                   {XFS_SUPER_MAGIC, .shares = true, .punches = true},
+                                   {EXT4_SUPER_MAGIC, .punches = true},
+                                   {TMPFS_MAGIC, .punches = true},
+                                   {0xca451a4e /* bcachefs */, .shares = true},
+                                   {0x7461636f /* OCFS2 */, .shares = true}};
+    unsigned system = dcn_posix_system(fd);
 
-    if (fstatfs(fd, &system))
-        return false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if ((unsigned)system.f_type == kinds[i])
-            return true;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].system == system)
+            return known[i];
 #else
     (void)fd;
 #endif
-    return false;
+    return (traits){0};
 }
 
 static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
 {
+    enum { UNIT = 1 << 16 }; /* of blocks, pages and clusters the largest that are usual; few say what theirs is */
+    traits system = traits_of(dir_of(d)->fd);
     struct statvfs v;
     struct rlimit limit;
     int result;
@@ -165,11 +206,42 @@ static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
     *out = (dcn_space){
         .block = v.f_frsize ? v.f_frsize : v.f_bsize,
         .limit = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,
-        .shares = can_share(dir_of(d)->fd),
+        .shares = system.shares,
+        .punches = system.punches,
     };
+    out->unit = out->block > UNIT ? out->block : UNIT;
     /* memory without a bound, and what a network or a program serves without knowing, count no blocks at all */
     if (v.f_blocks == 0 || dcn_ckd_mul(&out->free, v.f_bavail, out->block))
         out->free = UINT64_MAX;
+    return DECANT_OK;
+}
+
+/* The path by which the system knows the folder; else the one by which it was opened, which may lead elsewhere by now. */
+static bool find_folder(dcn_dir *d, char out[PATH_MAX])
+{
+#if defined(__linux__)
+    char link[64];
+    ssize_t len;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", dir_of(d)->fd);
+    len = readlink(link, out, PATH_MAX - 1);
+    if (len >= 0) {
+        out[len] = '\0';
+        return true;
+    }
+#endif
+    return realpath(d->path, out);
+}
+
+static decant_status posix_where(dcn_dir *d, char *out, size_t size, decant_error *err)
+{
+    char path[PATH_MAX];
+    dcn_facts folder, found;
+
+    if (!find_folder(d, path) || dcn_posix_look(dir_of(d)->fd, "", &folder) || dcn_posix_look(AT_FDCWD, path, &found) ||
+        !dcn_facts_same_file(&folder, &found) || path[0] != '/' || strlen(path) >= size)
+        return decant_error_set(err, DECANT_UNSUPPORTED, "cannot tell where the folder is");
+    memcpy(out, path, strlen(path) + 1);
     return DECANT_OK;
 }
 
@@ -190,6 +262,7 @@ static const dcn_dir_ops dir_ops = {
     .remove = posix_remove,
     .sync = posix_sync_dir,
     .space = posix_space,
+    .where = posix_where,
     .close = posix_close_dir,
 };
 

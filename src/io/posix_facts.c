@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <signal.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #elif defined(__APPLE__)
 #include <copyfile.h>
+#include <sys/xattr.h>
 #endif
 
 #include "base/alloc.h"
@@ -19,6 +21,12 @@
 #if defined(__linux__) && !defined(STATX_ATTR_MOUNT_ROOT)
 #define STATX_ATTR_MOUNT_ROOT 0x2000 /* Linux 5.8 */
 #endif
+#if defined(__linux__) && !defined(STATX_ATTR_VERITY)
+#define STATX_ATTR_VERITY 0x100000 /* Linux 5.5 */
+#endif
+
+/* A mark of decant's own, which stands for this file and no other. */
+static const char note_name[] = "user.decant";
 
 static dcn_kind kind_of(unsigned mode)
 {
@@ -59,6 +67,7 @@ int dcn_posix_look(int fd, const char *name, dcn_facts *out)
         .ours = is_ours(x.stx_uid),
         .mine = x.stx_uid == geteuid(),
         .mounted = x.stx_attributes & STATX_ATTR_MOUNT_ROOT,
+        .fixed = x.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_VERITY),
         .kind = kind_of(x.stx_mode),
     };
 #else
@@ -71,6 +80,7 @@ int dcn_posix_look(int fd, const char *name, dcn_facts *out)
         .dev = (uint64_t)s.st_dev, .ino = (uint64_t)s.st_ino,
 #if defined(__APPLE__)
         .birth = ns_of(s.st_birthtimespec.tv_sec, s.st_birthtimespec.tv_nsec),
+        .fixed = s.st_flags & (UF_IMMUTABLE | UF_APPEND | SF_IMMUTABLE | SF_APPEND),
         .mtime = ns_of(s.st_mtimespec.tv_sec, s.st_mtimespec.tv_nsec),
 #else
         .mtime = ns_of(s.st_mtim.tv_sec, s.st_mtim.tv_nsec),
@@ -88,13 +98,13 @@ int dcn_posix_look(int fd, const char *name, dcn_facts *out)
 #if defined(__linux__)
 static const char acl[] = "system.posix_acl_access";
 
-/* Not what vouches for the old content, and not an ACL whose group is another one now. */
+/* Not what vouches for the old content or is decant's own, and not an ACL whose group is another one now. */
 static bool comes_along(const char *name, bool same_group)
 {
-    static const char *const about_content[] = {"security.capability", "security.evm", "security.ima"};
+    static const char *const stays[] = {"security.capability", "security.evm", "security.ima", note_name};
 
-    for (size_t i = 0; i < sizeof about_content / sizeof *about_content; i++)
-        if (strcmp(name, about_content[i]) == 0)
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
+        if (strcmp(name, stays[i]) == 0)
             return false;
     return same_group || strcmp(name, acl) != 0;
 }
@@ -148,7 +158,7 @@ decant_status dcn_posix_resemble(dcn_file *file, dcn_file *old, decant_error *er
     assert(old->ops == file->ops);
     if (dcn_posix_look(from, "", &facts))
         return dcn_posix_failed(DCN_DO_RESEMBLE, err);
-    f->resembled = true;
+    f->attributes = true;
 
     /* the owner first: changing it takes the set-id bits away, which are for the old owner and group alone */
     mode = facts.mode;
@@ -163,4 +173,116 @@ decant_status dcn_posix_resemble(dcn_file *file, dcn_file *old, decant_error *er
     rc = copy_attributes(from, f->fd, same_group, err);
     fchmod(f->fd, (mode_t)mode);
     return rc;
+}
+
+/* --- what it carries along --------------------------------------------------------------------------------------- */
+
+#if defined(__APPLE__)
+enum { NO_ATTRIBUTE = ENOATTR };
+
+static int set_attribute(int fd, const char *text)
+{
+    return text ? fsetxattr(fd, note_name, text, strlen(text), 0, 0) : fremovexattr(fd, note_name, 0);
+}
+
+static ssize_t get_attribute(int fd, char *out, size_t size)
+{
+    return fgetxattr(fd, note_name, out, size, 0, 0);
+}
+#elif defined(__linux__)
+enum { NO_ATTRIBUTE = ENODATA };
+
+static int set_attribute(int fd, const char *text)
+{
+    return text ? fsetxattr(fd, note_name, text, strlen(text), 0) : fremovexattr(fd, note_name);
+}
+
+static ssize_t get_attribute(int fd, char *out, size_t size)
+{
+    return fgetxattr(fd, note_name, out, size);
+}
+#else
+enum { NO_ATTRIBUTE = 0 };
+
+static int set_attribute(int fd, const char *text)
+{
+    (void)fd, (void)text;
+    errno = ENOSYS;
+    return -1;
+}
+
+static ssize_t get_attribute(int fd, char *out, size_t size)
+{
+    (void)out, (void)size;
+    return set_attribute(fd, NULL);
+}
+#endif
+
+decant_status dcn_posix_note(dcn_file *file, const char *text, decant_error *err)
+{
+    dcn_posix_file *f = dcn_posix_file_of(file);
+
+    if (set_attribute(f->fd, text) && (text || errno != NO_ATTRIBUTE))
+        return dcn_posix_failed(DCN_DO_NOTE, err);
+    f->attributes = true;
+    return DECANT_OK;
+}
+
+decant_status dcn_posix_read_note(dcn_file *file, char *out, size_t size, decant_error *err)
+{
+    ssize_t len = get_attribute(dcn_posix_file_of(file)->fd, out, size);
+
+    if (len < 0 && errno == NO_ATTRIBUTE)
+        return decant_error_set(err, DECANT_NOT_FOUND, "nothing is noted on it");
+    if (len >= 0 && (size_t)len == size) {
+        errno = ERANGE; /* no room for the NUL */
+        len = -1;
+    }
+    if (len < 0)
+        return dcn_posix_failed(DCN_DO_READ_NOTE, err);
+    out[len] = '\0';
+    return DECANT_OK;
+}
+
+decant_status dcn_posix_set_mtime(dcn_file *file, int64_t ns, decant_error *err)
+{
+    enum { SECOND = 1000000000 };
+    dcn_posix_file *f = dcn_posix_file_of(file);
+    int64_t part = (ns % SECOND + SECOND) % SECOND;
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT},
+                                     {.tv_sec = (time_t)((ns - part) / SECOND), .tv_nsec = (long)part}};
+
+    if (futimens(f->fd, times))
+        return dcn_posix_failed(DCN_DO_SET_MTIME, err);
+    f->attributes = true;
+    return DECANT_OK;
+}
+
+/* --- who else has it --------------------------------------------------------------------------------------------- */
+
+/*
+ * A lease for writing is given to who alone has the file open, and given back at once. In between, somebody who opens it
+ * makes the system send a signal; the usual one, SIGIO, ends a process that does not expect it, SIGURG does not.
+ */
+decant_status dcn_posix_alone(dcn_file *file, decant_error *err)
+{
+#if defined(__linux__)
+    enum { OVERLAY = 0x794c7630 }; /* its lease does not see who has mapped the file and closed it */
+    int fd = dcn_posix_file_of(file)->fd, result = fcntl(fd, F_SETSIG, SIGURG), code;
+
+    if (result == 0)
+        result = fcntl(fd, F_SETLEASE, F_WRLCK);
+    code = errno;
+    if (result == 0)
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+    fcntl(fd, F_SETSIG, 0);
+    if (result && code == EAGAIN)
+        return decant_error_set(err, DECANT_BUSY, "somebody else has it open");
+    errno = result ? code : EOPNOTSUPP;
+    return result || dcn_posix_system(fd) == OVERLAY ? dcn_posix_failed(DCN_DO_ALONE, err) : DECANT_OK;
+#else
+    (void)file;
+    errno = ENOSYS;
+    return dcn_posix_failed(DCN_DO_ALONE, err);
+#endif
 }

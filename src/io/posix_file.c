@@ -1,4 +1,4 @@
-/* Bytes and blocks. */
+/* Bytes. */
 #include "io/posix.h"
 
 #include <fcntl.h>
@@ -11,15 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#if defined(__linux__)
-#include <linux/fs.h>
-#include <linux/magic.h>
-#include <sys/ioctl.h>
-#include <sys/statfs.h>
-#endif
-
 #include "base/alloc.h"
-#include "base/ckd.h"
 
 /* One call takes this much: Linux moves no more, others refuse it. */
 enum { LONGEST = 0x7ffff000, PIECES = 256 };
@@ -30,18 +22,6 @@ enum { LONGEST = 0x7ffff000, PIECES = 256 };
 #if defined(__linux__) && !defined(RWF_DONTCACHE)
 #define RWF_DONTCACHE 0x80 /* Linux 6.14 */
 #endif
-
-/* Files cannot be longer than this; the system's offsets are signed. */
-static bool too_far(uint64_t at, uint64_t len)
-{
-    return dcn_outside(at, len, INT64_MAX);
-}
-
-static decant_status refuse_far(dcn_verb verb, decant_error *err)
-{
-    errno = EFBIG;
-    return dcn_posix_failed(verb, err);
-}
 
 /* What one call moves. */
 typedef struct batch {
@@ -161,7 +141,7 @@ static decant_status posix_read(dcn_file *file, const dcn_range *r, size_t count
         while (i < count && r[i].at + done == end) {
             size_t taken = batch_add(&b, r[i].dst, done, r[i].len);
 
-            if (too_far(r[i].at, r[i].len))
+            if (dcn_posix_too_far(r[i].at, r[i].len))
                 return too_short(INT64_MAX, r[i].at, err);
             end += taken;
             done += taken;
@@ -190,8 +170,8 @@ static decant_status posix_write(dcn_file *file, uint64_t at, const dcn_chunk *c
         while (i < count) {
             size_t taken = batch_add(&b, c[i].data, done, c[i].len);
 
-            if (too_far(end, taken))
-                return refuse_far(DCN_DO_WRITE, err);
+            if (dcn_posix_too_far(end, taken))
+                return dcn_posix_refuse_far(DCN_DO_WRITE, err);
             end += taken;
             done += taken;
             if (done < c[i].len)
@@ -210,8 +190,8 @@ static decant_status posix_resize(dcn_file *f, uint64_t len, decant_error *err)
 {
     int result;
 
-    if (too_far(0, len))
-        return refuse_far(DCN_DO_RESIZE, err);
+    if (dcn_posix_too_far(0, len))
+        return dcn_posix_refuse_far(DCN_DO_RESIZE, err);
     do
         result = ftruncate(dcn_posix_file_of(f)->fd, (off_t)len);
     while (result && errno == EINTR);
@@ -242,7 +222,7 @@ static decant_status posix_sync(dcn_file *file, decant_error *err)
 #if defined(__APPLE__)
     result = dcn_posix_sync_all(f->fd);
 #else
-    if (f->resembled) {
+    if (f->attributes) {
         result = dcn_posix_sync_all(f->fd);
     } else {
         do
@@ -256,32 +236,6 @@ static decant_status posix_sync(dcn_file *file, decant_error *err)
 static decant_status posix_facts(dcn_file *f, dcn_facts *out, decant_error *err)
 {
     return dcn_posix_outcome(DCN_DO_FACTS, dcn_posix_look(dcn_posix_file_of(f)->fd, "", out), err);
-}
-
-static decant_status posix_reserve(dcn_file *f, uint64_t at, uint64_t len, decant_error *err)
-{
-#if defined(__linux__)
-    struct statfs system;
-    int result;
-
-    if (too_far(at, len))
-        return refuse_far(DCN_DO_RESERVE, err);
-    if (len == 0)
-        return DECANT_OK;
-    if (fstatfs(dcn_posix_file_of(f)->fd, &system) == 0 && system.f_type == TMPFS_MAGIC) {
-        errno = EOPNOTSUPP; /* it would clear every page, which the write does not need: an eighth of its time */
-        return dcn_posix_failed(DCN_DO_RESERVE, err);
-    }
-    do /* not posix_fallocate: where the file system cannot, the C library would write zeros */
-        result = fallocate(dcn_posix_file_of(f)->fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)len);
-    while (result && errno == EINTR);
-#else
-    int result = -1;
-
-    (void)f, (void)at, (void)len;
-    errno = ENOSYS;
-#endif
-    return dcn_posix_outcome(DCN_DO_RESERVE, result, err);
 }
 
 static decant_status posix_lock(dcn_file *f, decant_error *err)
@@ -302,8 +256,8 @@ static decant_status posix_copy(dcn_file *file, uint64_t at, dcn_file *source, u
     off_t from = (off_t)source_at, to = (off_t)at;
 
     /* past the cache, a write of our own is faster */
-    while (len && !atomic_load_explicit(&f->uncached, memory_order_relaxed) && !too_far(at, len) &&
-           !too_far(source_at, len)) {
+    while (len && !atomic_load_explicit(&f->uncached, memory_order_relaxed) && !dcn_posix_too_far(at, len) &&
+           !dcn_posix_too_far(source_at, len)) {
         ssize_t moved =
             copy_file_range(dcn_posix_file_of(source)->fd, &from, f->fd, &to, (size_t)dcn_min(len, LONGEST), 0);
 
@@ -332,26 +286,6 @@ static decant_status posix_forget(dcn_file *f, decant_error *err)
     return errno ? dcn_posix_failed(DCN_DO_FORGET, err) : DECANT_OK;
 }
 
-static decant_status posix_clone(dcn_file *file, uint64_t at, dcn_file *source, uint64_t source_at, uint64_t len,
-                                 decant_error *err)
-{
-#if defined(__linux__)
-    struct file_clone_range range = {dcn_posix_file_of(source)->fd, source_at, len, at};
-    int result;
-
-    do
-        result = ioctl(dcn_posix_file_of(file)->fd, FICLONERANGE, &range);
-    while (result && errno == EINTR);
-    if (result == 0)
-        return DECANT_OK;
-    if (dcn_posix_status(DCN_DO_CLONE, errno) == DECANT_NO_SPACE)
-        return dcn_posix_failed(DCN_DO_CLONE, err);
-#else
-    (void)file, (void)at, (void)source, (void)source_at, (void)len;
-#endif
-    return decant_error_set(err, DECANT_UNSUPPORTED, "the system does not share blocks between these files");
-}
-
 static void posix_close(dcn_file *f)
 {
     close(dcn_posix_file_of(f)->fd);
@@ -366,12 +300,19 @@ static const dcn_file_ops file_ops = {
     .sync = posix_sync,
     .facts = posix_facts,
     .close = posix_close,
-    .reserve = posix_reserve,
+    .reserve = dcn_posix_reserve,
     .lock = posix_lock,
     .resemble = dcn_posix_resemble,
     .copy = posix_copy,
     .forget = posix_forget,
-    .clone = posix_clone,
+    .clone = dcn_posix_clone,
+    .punch = dcn_posix_punch,
+    .extents = dcn_posix_extents,
+    .data = dcn_posix_data,
+    .alone = dcn_posix_alone,
+    .note = dcn_posix_note,
+    .read_note = dcn_posix_read_note,
+    .set_mtime = dcn_posix_set_mtime,
 };
 
 decant_status dcn_posix_file_new(dcn_io *io, int fd, char *path, unsigned flags, dcn_file **out, decant_error *err)
