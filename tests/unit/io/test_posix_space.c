@@ -239,9 +239,9 @@ TEST(posix__what_is_punched_is_zeros_and_free)
 /* Whether some of it has no place on the disk yet. */
 static bool is_on_its_way(const char *path)
 {
-    struct {
+    union {
         struct fiemap map;
-        struct fiemap_extent extents[400];
+        char room[sizeof(struct fiemap) + 400 * sizeof(struct fiemap_extent)];
     } all = {.map = {.fm_length = UINT64_MAX, .fm_extent_count = 400}};
     int fd = open(path, O_RDONLY);
     bool found = false;
@@ -249,7 +249,7 @@ static bool is_on_its_way(const char *path)
     CHECK_EQ(ioctl(fd, FS_IOC_FIEMAP, &all), 0);
     close(fd);
     for (unsigned i = 0; i < all.map.fm_mapped_extents; i++)
-        found |= all.extents[i].fe_flags & FIEMAP_EXTENT_DELALLOC;
+        found |= all.map.fm_extents[i].fe_flags & FIEMAP_EXTENT_DELALLOC;
     return found;
 }
 
