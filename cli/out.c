@@ -143,6 +143,24 @@ void cli_escape(char *out, size_t size, const char *text)
     fclose(stream);
 }
 
+void cli_put_word(FILE *out, const char *text)
+{
+    if (!strpbrk(text, " \t\n\\'\"`$&|;<>()*?[]{}#~!")) {
+        cli_put_text(out, text, strlen(text), SIZE_MAX);
+        return;
+    }
+    fputc('\'', out);
+    for (size_t len; *text; text += len) {
+        len = strcspn(text, "'");
+        cli_put_text(out, text, len, SIZE_MAX);
+        if (text[len]) {
+            fputs("'\\''", out);
+            len++;
+        }
+    }
+    fputc('\'', out);
+}
+
 size_t cli_put_shape(FILE *out, const uint64_t *shape, size_t rank)
 {
     char number[CLI_NUMBER];

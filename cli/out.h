@@ -33,6 +33,9 @@ size_t cli_put_text(FILE *out, const char *text, size_t len, size_t most);
 /* The same into `out` of `size` bytes, cut to fit. */
 void cli_escape(char *out, size_t size, const char *text);
 
+/* Prints a path as a shell takes it: in quotes where it wants them. */
+void cli_put_word(FILE *out, const char *text);
+
 /* Prints "[2, 3]". Gives the columns. `out` may be NULL. */
 size_t cli_put_shape(FILE *out, const uint64_t *shape, size_t rank);
 

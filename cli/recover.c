@@ -52,7 +52,7 @@ static void put_json(cli_json *j, const decant_recovery *recovery)
 static void put_command(const char *label, const char *flag, const char *path, const char *then)
 {
     printf("  %-8s decant recover %s ", label, flag);
-    cli_put_text(stdout, path, strlen(path), SIZE_MAX);
+    cli_put_word(stdout, path);
     printf("     %s\n", then);
 }
 
@@ -121,8 +121,12 @@ static int run(cli *c)
         else if (save.done && !c->args.quiet)
             tell(c, &save);
     }
-    if (status == CLI_DONE && !decant_recovery_save(recovery, 0, &save) && !c->args.json && !c->args.quiet)
-        fputs("nothing is interrupted here\n", stderr);
+    if (status == CLI_DONE && !decant_recovery_save(recovery, 0, &save) && !c->args.json && !c->args.quiet) {
+        fputs("nothing is interrupted ", stderr);
+        fputs(c->args.file_count ? "at " : "here", stderr);
+        cli_put_text(stderr, path, c->args.file_count ? strlen(path) : 0, SIZE_MAX);
+        fputc('\n', stderr);
+    }
     decant_recovery_close(&recovery);
     return status;
 }

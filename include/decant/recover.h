@@ -56,7 +56,7 @@ typedef struct decant_recovery decant_recovery;
  * Look for interrupted saves, and finish or undo them. Nothing is lost meanwhile, and it may itself be interrupted any
  * number of times, at any moment: then it is called again.
  *
- * @param path  any output of the save, whether it is there or not, one of its scratch files, its journal, or a folder, which
+ * @param path  that of the save, or any output of it, whether it is there or not, one of its scratch files, its journal, or a folder, which
  *              stands for all that were interrupted in it; NULL: this folder
  * @param out   [owned] release with decant_recovery_close(). Nothing found is no failure. Written also where one of several
  *              could not be recovered

@@ -4,6 +4,7 @@
 
 #include "api/env.h"
 #include "base/alloc.h"
+#include "format/format.h"
 
 typedef struct file {
     const char *path;
@@ -40,6 +41,17 @@ static const char *join(search *s, const char *name)
     return path;
 }
 
+/* Whether a save to NAME makes several files of which `output` is one: the set that it is the name of. */
+static bool stands_for(const char *name, const char *output)
+{
+    const dcn_format *format;
+
+    for (size_t i = 0; (format = dcn_format_at(i)); i++)
+        if (format->supersedes && format->supersedes(name, output))
+            return true;
+    return false;
+}
+
 /* Whether the file that was asked for belongs to this save. */
 static bool concerns(const search *s, const dcn_leftover *l, const char *journal, decant_status *rc, decant_error *err)
 {
@@ -52,8 +64,9 @@ static bool concerns(const search *s, const dcn_leftover *l, const char *journal
     for (size_t i = 0; i < l->intent.count; i++) {
         const char *output = l->intent.outputs[i].name;
 
-        if (output && (strcmp(output, s->name) == 0 || (dcn_part_is_of(s->name, output, true, id) &&
-                                                        memcmp(id, l->journal.transaction, sizeof id) == 0)))
+        if (output &&
+            (stands_for(s->name, output) || strcmp(output, s->name) == 0 ||
+             (dcn_part_is_of(s->name, output, true, id) && memcmp(id, l->journal.transaction, sizeof id) == 0)))
             return true;
     }
     if (l->intent.count || (*rc = dcn_journal_name(s->name, &own, err)))

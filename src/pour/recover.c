@@ -262,7 +262,7 @@ decant_status dcn_leftover_undo(dcn_leftover *l, decant_error *err)
         return busy(err);
     if (l->stage == DCN_STAGE_COMMITTED) {
         rc = decant_error_set(err, DECANT_BAD_CALL, "it is complete and cannot be undone");
-        dcn_error_hint(err, "decant recover --resume finishes it");
+        dcn_error_hint(err, "recover it with --resume, which finishes it");
         dcn_error_side(err, DECANT_SIDE_OUTPUT);
         return rc;
     }
@@ -395,7 +395,7 @@ decant_status dcn_leftover_finish(dcn_leftover *l, decant_error *err)
         return rc;
     if (l->stage != DCN_STAGE_COMMITTED) {
         rc = decant_error_set(err, DECANT_BAD_CALL, "it was stopped before all was written, and cannot be finished");
-        dcn_error_hint(err, "decant recover --undo removes what was begun; then save again");
+        dcn_error_hint(err, "recover it with --undo, which removes what was begun; then save again");
         dcn_error_side(err, DECANT_SIDE_OUTPUT);
         return rc;
     }

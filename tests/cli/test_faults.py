@@ -109,6 +109,23 @@ class Faults(support.Case):
             self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"CORRUPT": str(at), **self.preload})
             self.assertNotEqual(self.read("out.bpk"), self.good)  # which is what it is for
 
+    def test_what_recover_prints_can_be_typed(self):
+        os.mkdir(self.path("my set"))
+        out = "my set/it's.safetensors"
+        result = self.decant("convert", "m.safetensors", "-o", out, "--max-shard-size", "30kB",
+                             env={"FAULT": "renameat2 2", **self.preload})
+        self.assertEqual(result.code, 5, result)
+        for path in ["my set", out, out + ".index.json", "my set/it's-00002-of-00002.safetensors"]:
+            shown = self.decant("recover", path)
+            self.assertEqual(shown.code, 5, path)
+            self.assertIn("interrupted when all was written", shown.out)
+            self.refused(4, "recover", "--undo", path, says="--resume")
+        self.works("recover", "my set/it") # which only begins like it
+        line = next(line for line in shown.out.splitlines() if line.startswith("  finish ")).removesuffix("     all in place")
+        environment = {"PATH": os.path.dirname(support.DECANT) + ":" + os.environ["PATH"]}
+        subprocess.run(["sh", "-c", line.split(None, 1)[1]], check=True, cwd=self.folder, env=environment, capture_output=True)
+        self.works("diff", "m.safetensors", out + ".index.json")
+
     def test_short_and_interrupted_writes_are_finished__FW_04(self):
         for most in ["1", "1000"]:
             self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"SHORT": most, **self.preload})
