@@ -25,11 +25,12 @@ static decant_status unsupported(decant_error *err)
 /* A failure of a call on a name in a folder. */
 static decant_status in_dir(const dcn_dir *d, const char *name, decant_status rc, decant_error *err)
 {
-    char *path;
+    bool is_folder = strcmp(name, ".") == 0;
+    char *path = NULL;
 
     if (rc && err) {
-        path = dcn_io_join(d->path, name);
-        dcn_error_path(err, path ? path : name);
+        path = is_folder ? NULL : dcn_io_join(d->path, name);
+        dcn_error_path(err, path ? path : is_folder ? d->path : name);
         dcn_free(&path);
     }
     return rc;

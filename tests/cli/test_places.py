@@ -202,6 +202,9 @@ class Refusing(Place):
         nobody = self.as_nobody()
         self.refused(4, "convert", "m.safetensors", "-o", "closed/m.bpk", says="closed/m.bpk: ", **nobody)
         self.refused(4, "plan", "m.safetensors", "-o", "closed/m.bpk", **nobody)
+        os.mkdir(self.path("locked"))
+        os.chmod(self.path("locked"), 0o600)
+        self.refused(4, "plan", "m.safetensors", "-o", "locked/m.bpk", says="decant: locked: cannot ", **nobody)
 
     @unittest.skipUnless(IS_ROOT, "a file of another user's takes root")
     def test_another_users_file_in_a_folder_where_only_he_may_replace_it(self):
