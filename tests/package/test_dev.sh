@@ -25,7 +25,10 @@ refused "dev: unknown command '--jobs'" --jobs
 for command in demo check nightly format clean; do
     refused "dev: $command takes no words, but 'dev' was given" "$command" dev
 done
+presets="dev dev-clang asan tsan fuzz coverage release static"
+refused "dev: build: there is no preset 'relase'; the presets are: $presets" build relase
 refused "dev: install: --prefix lacks its value" install --prefix
 refused "dev: install: --prefix lacks its value" install --prefix --strip
 refused "dev: install: --prefix lacks its value" install --strip --prefix ""
+refused "dev: install: '--perfix' is no option; --prefix DIR says where to" install --perfix /opt
 refused "dev: install: '/opt' is no option; --prefix DIR says where to" install /opt
