@@ -71,12 +71,22 @@ void dcn_lose_extras(const decant_model *model, const char *format, dcn_has_plac
                        kinds[kind].first->name_len);
 }
 
-decant_status dcn_check_losses(const dcn_plans *plans, const char *format, bool dtypes, unsigned allow,
-                               decant_error *err)
+void dcn_lose_disputed(const decant_model *model, dcn_plans *plans)
+{
+    const dcn_chunk *first = model->disputed;
+
+    if (model->disputed_count)
+        dcn_plans_lose(plans, model->disputed_count, "contradictory metadata key", first->data, first->len);
+}
+
+decant_status dcn_check_losses(const decant_model *model, const dcn_plans *plans, const char *format, bool dtypes,
+                               unsigned allow, decant_error *err)
 {
     decant_status rc = dcn_plans_check_losses(plans, format, dtypes ? 0 : allow, err);
 
     if (rc && dtypes)
         dcn_error_hint(err, "choose a format that has their dtype; none is dropped");
+    else if (rc == DECANT_LOSS && model->disputed_count)
+        dcn_error_hint(err, "--set KEY=VALUE chooses one, --unset KEY none; --allow loss drops all that has no place");
     return rc;
 }

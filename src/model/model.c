@@ -187,6 +187,7 @@ void decant_model_close(decant_model **model)
     dcn_free(&m->names.slots);
     dcn_free(&m->values);
     dcn_free(&m->keys.slots);
+    dcn_free(&m->disputed);
     dcn_free(&m->notes);
     dcn_free(&m->origins);
     dcn_free(&m->files);
@@ -614,6 +615,27 @@ bool dcn_model_is_for_loaders(const decant_model *model, const dcn_value *value)
 const dcn_value *dcn_model_text(const decant_model *model, const char *key)
 {
     return dcn_model_value(model, key, strlen(key), true);
+}
+
+decant_status dcn_model_dispute(decant_model *model, const char *key, size_t key_len, decant_error *err)
+{
+    dcn_chunk *disputed = dcn_grown(model->disputed, model->disputed_count, &model->disputed_cap, sizeof *disputed);
+    const char *own = dcn_arena_copy(&model->memory, key, key_len);
+
+    if (disputed)
+        model->disputed = disputed;
+    if (!disputed || !own)
+        return dcn_error_nomem(err);
+    disputed[model->disputed_count++] = (dcn_chunk){own, key_len};
+    return DECANT_OK;
+}
+
+bool dcn_model_disputes(const decant_model *model, const char *key)
+{
+    for (size_t i = 0; i < model->disputed_count; i++)
+        if (dcn_chunk_is(model->disputed[i], key))
+            return true;
+    return false;
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------- */

@@ -84,7 +84,9 @@ struct decant_model {
     uint64_t seed; /* of the hashes */
     dcn_value *values;
     size_t value_count, value_cap;
-    dcn_names keys; /* of the values */
+    dcn_names keys;      /* of the values */
+    dcn_chunk *disputed; /* keys that it does not have, as the files it lies in say different things */
+    size_t disputed_count, disputed_cap;
     dcn_note *notes;
     size_t note_count;
     dcn_openers openers;   /* of the file it was opened from */
@@ -112,6 +114,12 @@ typedef struct dcn_limits {
     uint64_t value;  /* bytes of one */
     unsigned depth;  /* nesting of what is skipped */
 } dcn_limits;
+
+/* Notes a key without a value, for which no single one can stand. It is lost when the model is saved. */
+decant_status dcn_model_dispute(decant_model *model, const char *key, size_t key_len, decant_error *err);
+
+/* Whether a key is one of these. */
+bool dcn_model_disputes(const decant_model *model, const char *key);
 
 /* The defaults; with `lifted` only what memory and the integers of this implementation bear. */
 dcn_limits dcn_limits_of(bool lifted);

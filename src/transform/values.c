@@ -249,9 +249,9 @@ static bool is_set(const decant_transform_options *o, size_t count, const char *
 }
 
 /* Whether a key is set or unset, so that what the inputs say of it does not count. */
-static bool is_decided(const decant_transform_options *o, const dcn_value *value)
+static bool is_decided(const decant_transform_options *o, const char *key, size_t key_len)
 {
-    return is_unset(o, value->key, value->key_len) || is_set(o, o->set_count, value->key, value->key_len);
+    return is_unset(o, key, key_len) || is_set(o, o->set_count, key, key_len);
 }
 
 static decant_status merge(const decant_model *const *models, size_t count, const decant_transform_options *o,
@@ -262,7 +262,7 @@ static decant_status merge(const decant_model *const *models, size_t count, cons
             const dcn_value *value = &models[m]->values[i], *there;
             decant_status rc;
 
-            if (is_decided(o, value))
+            if (is_decided(o, value->key, value->key_len))
                 continue;
             there = dcn_model_value(out, value->key, value->key_len, value->value.type == DECANT_VALUE_TEXT);
             if (there && !same(&there->value, &value->value))
@@ -270,6 +270,20 @@ static decant_status merge(const decant_model *const *models, size_t count, cons
             if (!there && (rc = dcn_model_set(out, value->key, value->key_len, &value->value, true, err)))
                 return rc;
         }
+    return DECANT_OK;
+}
+
+/* What the files of an input could not agree on is as lost as before, unless it is decided now. */
+static decant_status carry_disputes(const decant_model *model, const decant_transform_options *o, decant_model *out,
+                                    decant_error *err)
+{
+    for (size_t i = 0; i < model->disputed_count; i++) {
+        const dcn_chunk *key = &model->disputed[i];
+        decant_status rc;
+
+        if (!is_decided(o, key->data, key->len) && (rc = dcn_model_dispute(out, key->data, key->len, err)))
+            return rc;
+    }
     return DECANT_OK;
 }
 
@@ -301,6 +315,14 @@ static decant_status refuse_unknown(const decant_model *const *models, size_t co
     return DECANT_NOT_FOUND;
 }
 
+static bool is_known(const decant_model *const *models, size_t count, const char *key)
+{
+    for (size_t m = 0; m < count; m++)
+        if (dcn_model_disputes(models[m], key))
+            return true;
+    return first_of(models, count, key, strlen(key));
+}
+
 /* "format" need not be there: it is what is added to a safetensors file of another origin. */
 static decant_status check_unset(const decant_model *const *models, size_t count, const decant_transform_options *o,
                                  decant_model *out, decant_error *err)
@@ -308,7 +330,7 @@ static decant_status check_unset(const decant_model *const *models, size_t count
     for (size_t i = 0; i < o->unset_count; i++) {
         if (strcmp(o->unset[i], "format") == 0)
             out->no_format = true;
-        else if (!first_of(models, count, o->unset[i], strlen(o->unset[i])))
+        else if (!is_known(models, count, o->unset[i]))
             return refuse_unknown(models, count, o->unset[i], err);
     }
     return DECANT_OK;
@@ -337,10 +359,13 @@ decant_status dcn_transform_values(const decant_model *const *models, size_t cou
         out->no_format |= models[m]->no_format;
         out->was_kept |= models[m]->was_kept;
         out->ordered &= models[m]->ordered;
-        out->for_loaders &= models[m]->for_loaders && format && !is_decided(options, format);
+        out->for_loaders &= models[m]->for_loaders && format && !is_decided(options, format->key, format->key_len);
     }
     if ((rc = check_unset(models, count, options, out, err)) || (rc = merge(models, count, options, out, err)))
         return rc;
+    for (size_t m = 0; m < count; m++)
+        if ((rc = carry_disputes(models[m], options, out, err)))
+            return rc;
     for (size_t i = 0; i < options->set_count && rc == DECANT_OK; i++) {
         setting s;
 

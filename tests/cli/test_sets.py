@@ -54,6 +54,23 @@ class Sets(support.Case):
                 os.remove(self.path(out))
         self.assertEqual(self.names_in("m/" + PARTS[1]), [["layer.1.weight", "empty", "layer.1.bias"]])
 
+    def test_what_shards_say_differently_is_lost_only_where_that_is_allowed_or_decided(self):
+        for name, half, part in zip(PARTS, [TENSORS[:2], TENSORS[2:]], "12"):
+            support.write_model(self.path("m", name), half, {"format": "pt", "part": part})
+        for out in ["x.safetensors", "x.bpk"]:
+            for words in [[], ["--include", "layer*"]]:
+                self.refused(3, "convert", "-q", "m", "-o", out, *words, says=[
+                    "no place for 1 contradictory metadata key, first of 'part'; --set KEY=VALUE chooses one, "
+                    "--unset KEY none; --allow loss drops"])
+            self.assertIn("1 contradictory metadata key", self.works("plan", "m", "-o", out, "--allow", "loss").out)
+            for words, value in [(["--allow", "loss"], None), (["--unset", "part"], None), (["--set", "part=3"], "3")]:
+                self.works("convert", "m", "-o", out, *words)
+                values = self.works("inspect", "--json", out).document["files"][0]["values"]
+                self.assertEqual([v["value"] for v in values if v["key"] == "part"], [value] if value else [])
+                os.remove(self.path(out))
+        self.works("diff", "m", "m")
+        self.assertIn("'part'", self.works("inspect", "m").out)
+
     def test_inspect_and_plan_tell_of_the_set(self):
         support.write(self.path("m/config.json"), b"{}")
         text = self.works("inspect", "m").out

@@ -115,7 +115,8 @@ static decant_status check_losses(const decant_model *model, unsigned allow, dcn
     bool dtypes = dcn_lose_dtypes(model, has_place, plans);
 
     dcn_lose_extras(model, dcn_burnpack.name, has_place, plans);
-    return dcn_check_losses(plans, dcn_burnpack.name, dtypes, allow, err);
+    dcn_lose_disputed(model, plans);
+    return dcn_check_losses(model, plans, dcn_burnpack.name, dtypes, allow, err);
 }
 
 /* --- order -------------------------------------------------------------------------------------------------------- */

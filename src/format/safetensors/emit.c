@@ -51,7 +51,8 @@ static decant_status check_losses(const decant_model *model, const dcn_layout *h
     decant_status rc;
 
     dcn_lose_extras(model, dcn_safetensors.name, has_place, plans);
-    rc = dcn_check_losses(plans, dcn_safetensors.name, dtypes, how->allow, err);
+    dcn_lose_disputed(model, plans);
+    rc = dcn_check_losses(model, plans, dcn_safetensors.name, dtypes, how->allow, err);
     if (!rc && dcn_model_find(model, DCN_ST_METADATA, strlen(DCN_ST_METADATA), &reserved)) {
         rc = decant_error_set(err, DECANT_LOSS, "safetensors keeps this name for its metadata");
         dcn_error_hint(err, "rename the tensor");

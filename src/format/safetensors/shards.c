@@ -255,7 +255,7 @@ static decant_status take_values(set *s, const decant_model *part)
     return DECANT_OK;
 }
 
-/* What is the same in all parts that have it is the model's. The rest is about the parts, and is told. */
+/* What is the same in all parts that have it is the model's. The rest no one value can stand for: told, and lost. */
 static decant_status keep_values(set *s)
 {
     const dcn_value *first = NULL;
@@ -270,6 +270,8 @@ static decant_status keep_values(set *s)
         if (s->differ[i]) {
             first = first ? first : value;
             differing++;
+            if ((rc = dcn_model_dispute(s->model, value->key, value->key_len, s->err)))
+                return rc;
         } else if ((rc = dcn_model_set(s->model, value->key, value->key_len, &value->value, false, s->err))) {
             return rc;
         }
