@@ -277,6 +277,7 @@ TEST(scheme__whose_bytes_it_does_not_explain_is_refused_or_told)
 
     CHECK_HAS(refused(across, 20, DECANT_UNSUPPORTED),
               "tensor 'q': values packed along another dimension than the last");
+    CHECK_HAS(decant_error_text(&err), "; have the Burn that wrote it save it dequantized");
     CHECK_OK(bpk_open(across, 20, true, &model, &err), &err);
     CHECK_TEXT(note("odd", 0), "1 quantized tensor of another length than its scheme calls for");
     close_model();

@@ -150,7 +150,11 @@ decant_status dcn_bpk_old_scheme(dcn_bpk_header *h, dcn_bpk_scheme *scheme);
 /* Whether a tensor under such a scheme has the length that Burn 0.20 and 0.21 gave it. */
 bool dcn_bpk_old_len(const decant_quant *quant, const dcn_draft *draft, uint64_t found);
 
-/* Whether it is known in which order the values lie under such a scheme. */
+/*
+ * Whether it is known in which order the values lie under such a scheme. Along another dimension than the last the writers of
+ * Burn 0.21.0 disagree: burn-cubecl lays out words row-major if the tensor was transposed, as if packed along the last if it
+ * was made so; burn-ndarray writes a byte a value.
+ */
 bool dcn_bpk_old_has_order(const decant_quant *quant);
 
 /* The fault where it is not. @return DECANT_UNSUPPORTED */

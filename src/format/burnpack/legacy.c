@@ -96,7 +96,9 @@ decant_status dcn_bpk_old_orderless(dcn_bpk_header *h)
 {
     decant_error_set(h->err, DECANT_UNSUPPORTED,
                      "values packed along another dimension than the last by Burn 0.20 or 0.21, in an unknown order");
-    dcn_error_hint(h->err, "open it leniently (--lenient) to take its bytes as they are");
+    dcn_error_hint(h->err,
+                   "have the Burn that wrote it save it dequantized, or open it leniently (--lenient) to take its "
+                   "bytes as they are");
     return DECANT_UNSUPPORTED;
 }
 
