@@ -71,6 +71,29 @@ class Sets(support.Case):
         self.works("diff", "m", "m")
         self.assertIn("'part'", self.works("inspect", "m").out)
 
+    def test_verify_lists_every_name_that_the_index_and_the_shards_do_not_agree_on(self):
+        support.write_model(self.path("m", PARTS[1]), TENSORS[2:] + [("layer.0.bias", "F32", [1], None)], {"format": "pt"})
+        where = {name: PARTS[0] for name in ["layer.0.weight", "layer.0.bias", "gone", "gone too"]}
+        where |= {"layer.1.weight": PARTS[1], "later": PARTS[1]}
+        self.put_index("m", where)
+        faults = self.decant("verify", "--json", "m").document["files"][0]["findings"]
+        self.assertEqual([(os.path.basename(f["file"]), f["tensor"], f["message"].split(",")[0]) for f in faults],
+                         [(PARTS[0], "gone", "by the index it is in this file"),
+                          (PARTS[0], "gone too", "by the index it is in this file"),
+                          (PARTS[1], "layer.0.bias", "is in this file"),
+                          (PARTS[1], "later", "by the index it is in this file"),
+                          (PARTS[1], "empty", "is in this file"),
+                          (PARTS[1], "layer.1.bias", "is in this file")])
+        self.assertIn("'%s' too" % PARTS[0], faults[2]["message"])
+        self.assertIn("not in the index", faults[4]["message"])
+
+    def test_verify_of_a_set_does_not_list_names_without_end(self):
+        self.put_index("m", {"gone %d" % i: PARTS[i % 2] for i in range(3000)})
+        result = self.decant("verify", "m")
+        self.assertEqual(result.code, 1, result)
+        self.assertEqual(len(result.out.splitlines()), 21, result)
+        self.assertEqual(len(self.decant("verify", "--json", "m").document["files"][0]["findings"]), 1002)
+
     def test_inspect_and_plan_tell_of_the_set(self):
         support.write(self.path("m/config.json"), b"{}")
         text = self.works("inspect", "m").out

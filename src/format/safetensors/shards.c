@@ -56,7 +56,10 @@ typedef struct set {
     bool *differ;         /* by value: not all shards have the same */
     size_t differ_cap;
     uint64_t unmapped; /* tensors that leniency let in */
+    size_t told;       /* faults of names */
 } set;
+
+enum { MOST_TOLD = 1000 }; /* one after that in each shard */
 
 static int by_tensor(const void *a, const void *b)
 {
@@ -438,10 +441,17 @@ static decant_status refuse_unmapped(const set *s, const dcn_entry *entry)
     return DECANT_MALFORMED;
 }
 
-/* The file holds what the index says, all of it and nothing else. */
-static decant_status check_mapped(set *s, const shard *here, const decant_model *part)
+/* A fault of a name. Where all are listed it is told and the next is looked for: up to as many as anybody reads. */
+static decant_status tell(set *s, const dcn_input *in, decant_status rc)
 {
-    size_t index;
+    return s->told++ < MOST_TOLD ? dcn_fault(in->findings, rc, s->err) : rc;
+}
+
+/* The file holds what the index says, all of it and nothing else. */
+static decant_status check_mapped(set *s, const dcn_input *in, const shard *here, const decant_model *part)
+{
+    size_t index, missing = 0;
+    decant_status rc;
 
     for (size_t i = here->from; i < here->to; i++) {
         const mapping *m = &s->map[i];
@@ -451,25 +461,32 @@ static decant_status check_mapped(set *s, const shard *here, const decant_model 
         decant_error_set(s->err, DECANT_MALFORMED, "by the index it is in this file, which does not hold it");
         dcn_error_hint(s->err, "fetch the index and the shards again, all of one version");
         dcn_error_tensor(s->err, m->tensor, m->tensor_len);
-        return DECANT_MALFORMED;
+        if ((rc = tell(s, in, DECANT_MALFORMED)))
+            return rc;
+        missing++;
     }
-    if (part->count == here->to - here->from)
+    if (part->count == here->to - here->from - missing)
         return DECANT_OK;
-    s->unmapped += part->count - (here->to - here->from);
-    for (size_t i = 0; i < part->count && !(s->lenient & DECANT_LENIENT_UNMAPPED); i++)
-        if (!find_mapping(s, here, &part->entries[i]))
-            return refuse_unmapped(s, &part->entries[i]);
+    s->unmapped += part->count - (here->to - here->from - missing);
+    for (size_t i = 0; i < part->count && !(s->lenient & DECANT_LENIENT_UNMAPPED); i++) {
+        const dcn_entry *entry = &part->entries[i];
+
+        if (!find_mapping(s, here, entry) && !dcn_model_find(s->model, entry->name, entry->name_len, &index) &&
+            (rc = tell(s, in, refuse_unmapped(s, entry))))
+            return rc;
+    }
     return DECANT_OK;
 }
 
 /* No tensor is in two files. */
-static decant_status check_names(const set *s, const decant_model *part)
+static decant_status check_names(set *s, const dcn_input *in, const decant_model *part)
 {
-    const shard *other = s->shards;
     size_t index;
 
     for (size_t i = 0; i < part->count; i++) {
         const dcn_entry *entry = &part->entries[i];
+        const shard *other = s->shards;
+        decant_status rc;
 
         if (!dcn_model_find(s->model, entry->name, entry->name_len, &index))
             continue;
@@ -479,7 +496,8 @@ static decant_status check_names(const set *s, const decant_model *part)
                          (int)dcn_min(other->name_len, 128), other->name);
         dcn_error_tensor(s->err, entry->name, entry->name_len);
         dcn_error_hint(s->err, "fetch the shards again, all of one version");
-        return DECANT_DUPLICATE;
+        if ((rc = tell(s, in, DECANT_DUPLICATE)))
+            return rc;
     }
     if (s->model->count + part->count > s->limits->tensors)
         return dcn_past_limit("the number of tensors", (uint64_t)s->model->count + part->count, s->limits->tensors,
@@ -531,12 +549,15 @@ static decant_status take_shard(set *s, shard *here, dcn_input *in)
 {
     listing faults = {.findings = {list_fault, &faults}, .to = s->in->findings, .path = in->name};
     decant_model *part = NULL;
+    bool doubled;
     decant_status rc;
 
     in->findings = faults.to ? &faults.findings : NULL;
     if ((rc = check_kind(in, s->err)) || (rc = dcn_model_create(s->model->seed, &part, s->err)) ||
-        (rc = dcn_st_index(in, s->limits, s->lenient, part, s->err)) || faults.count || (rc = check_names(s, part)) ||
-        (s->indexed && (rc = check_mapped(s, here, part))) || (rc = take_values(s, part)) ||
+        (rc = dcn_st_index(in, s->limits, s->lenient, part, s->err)) || faults.count || (rc = check_names(s, in, part)))
+        goto done;
+    doubled = faults.count; /* a model has a name once */
+    if ((s->indexed && (rc = check_mapped(s, in, here, part))) || doubled || (rc = take_values(s, part)) ||
         (rc = take_notes(s, here->name, part)))
         goto done;
     take_openers(s, &part->openers);
