@@ -137,6 +137,7 @@ static int compare(cli *c, const cli_inputs *a, const decant_model *b, const dec
         cli_json_bool(&c->json, "same", totals.differences == 0);
         cli_json_count(&c->json, "tensor_count", totals.tensors);
         cli_json_bytes(&c->json, "bytes", totals.bytes);
+        cli_json_count(&c->json, "exact_count", totals.exact);
     } else if (totals.differences == 0) {
         printf("same: %s tensor%s, %s bytes, ", cli_thousands(tensors, totals.tensors), cli_plural(totals.tensors),
                cli_thousands(bytes, totals.bytes));
@@ -145,6 +146,9 @@ static int compare(cli *c, const cli_inputs *a, const decant_model *b, const dec
         else
             puts("bit for bit");
     }
+    if (!c->args.json && totals.exact)
+        printf("  bit for bit all the same: %s tensor%s of whole numbers, booleans, packed or quantized values\n",
+               cli_thousands(tensors, totals.exact), cli_plural(totals.exact));
     return totals.differences ? CLI_NO : CLI_DONE;
 }
 

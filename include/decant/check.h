@@ -41,6 +41,7 @@ typedef struct decant_diff_totals {
     size_t   tensors;     /* compared */
     uint64_t bytes;       /* compared */
     size_t   differences; /* that count */
+    size_t   exact;       /* of `tensors`, with `close`: of types that are compared bit for bit all the same */
 } decant_diff_totals;
 
 /** Options of decant_diff(). NULL or all zero: the defaults. */

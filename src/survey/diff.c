@@ -210,6 +210,7 @@ static decant_status compare_data(job *j, side *a, side *b, const decant_tensor 
         count_slot(j, &f, dtype, at, a_data, b_data, len);
     }
     j->totals.tensors++;
+    j->totals.exact += j->options->close && !dcn_close_takes(a_tensor->dtype);
     j->totals.bytes += both;
 
     if (both < longer) { /* quantized by another formula, or blobs */

@@ -157,10 +157,15 @@ class Diff(support.Case):
                  [("x", "F32", [2], struct.pack("<2f", 1.5, 53)), ("n", "I8", [1], b"\1")])
         files = ["a.safetensors", "b.safetensors"]
         self.assertIn("values      x   2 of 2 differ", self.decant("diff", *files).out)
-        self.assertEqual(self.decant("diff", *files, "--atol", "0.5").out, "values      x   1 of 2 differ, first at [1]: 51, 53\n")
-        self.assertEqual(self.decant("diff", *files, "--rtol", "0.1").out, "values      x   1 of 2 differ, first at [0]: 1, 1.5\n")
+        exact = "  bit for bit all the same: 1 tensor of whole numbers, booleans, packed or quantized values\n"
+        self.assertEqual(self.decant("diff", *files, "--atol", "0.5").out,
+                         "values      x   1 of 2 differ, first at [1]: 51, 53\n" + exact)
+        self.assertEqual(self.decant("diff", *files, "--rtol", "0.1").out,
+                         "values      x   1 of 2 differ, first at [0]: 1, 1.5\n" + exact)
         self.assertEqual(self.works("diff", *files, "--atol", "0.5", "--rtol", "0.1").out,
-                         "same: 2 tensors, 9 bytes, numbers within rtol 0.1 and atol 0.5\n")
+                         "same: 2 tensors, 9 bytes, numbers within rtol 0.1 and atol 0.5\n" + exact)
+        self.assertEqual(self.decant("diff", *files, "--atol", "0.5", "--json").document["exact_count"], 1)
+        self.assertEqual(self.decant("diff", *files, "--json").document["exact_count"], 0)
         for wrong in ["-1", "nan", "inf", "1e999", "", "1x", "x"]:
             self.refused(2, "diff", *files, "--rtol=" + wrong, says="is no tolerance")
 
