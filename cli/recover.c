@@ -83,11 +83,16 @@ static void show(const decant_recovery *recovery, size_t index, const decant_rec
 }
 
 /* What was done, on standard error: it is no answer. */
-static void tell(const cli *c, const decant_recovered *save)
+static void tell(const cli *c, const decant_recovery *recovery, size_t index, const decant_recovered *save)
 {
+    size_t published = count_published(recovery, index);
+
     cli_put_text(stderr, save->path, strlen(save->path), SIZE_MAX);
-    if (c->args.resume)
-        fprintf(stderr, ": finished, all %zu files are in place\n", save->file_count);
+    if (c->args.resume && published == save->file_count)
+        fprintf(stderr, ": finished, all %zu files are in place\n", published);
+    else if (c->args.resume)
+        fprintf(stderr, ": finished, %zu of %zu files are in place; the others were replaced or moved away since\n",
+                published, save->file_count);
     else
         fputs(": undone, all is as it was before\n", stderr);
 }
@@ -119,7 +124,7 @@ static int run(cli *c)
         if (options.direction == DECANT_RECOVER_SHOW)
             show(recovery, i, &save);
         else if (save.done && !c->args.quiet)
-            tell(c, &save);
+            tell(c, recovery, i, &save);
     }
     if (status == CLI_DONE && !decant_recovery_save(recovery, 0, &save) && !c->args.json && !c->args.quiet) {
         fputs("nothing is interrupted ", stderr);

@@ -96,7 +96,7 @@ static decant_status add_save(search *s, const dcn_leftover *l, const char *jour
     for (size_t i = 0; i < count; i++) {
         const dcn_promise *p = &l->intent.outputs[i];
 
-        to->files[i] = (file){.path = join(s, p->name), .bytes = p->size, .published = dcn_leftover_has_landed(l, i)};
+        to->files[i] = (file){.path = join(s, p->name), .bytes = p->size};
         if (!to->files[i].path)
             return dcn_error_nomem(err);
         to->what.bytes += p->size;
@@ -142,12 +142,14 @@ static decant_status look_at(search *s, const char *journal, decant_error *err)
         if ((rc = dcn_leftover_open(&l, s->dir, journal, true, err)))
             goto done;
     }
-    if ((rc = add_save(s, &l, journal, &found, err)) || (rc = go(s, &l, err))) {
-        if (rc != DECANT_NOMEM && !err->path[0] && l.intent.count)
-            dcn_error_path(err, s->found->saves[s->found->count - 1].what.path);
+    if ((rc = add_save(s, &l, journal, &found, err)))
         goto done;
-    }
-    found->what.done = to_act;
+    rc = go(s, &l, err);
+    found->what.done = to_act && rc == DECANT_OK;
+    for (size_t i = 0; i < found->what.file_count; i++) /* now: one may have been moved away before */
+        found->files[i].published = dcn_leftover_has_landed(&l, i);
+    if (rc && rc != DECANT_NOMEM && !err->path[0] && found->what.file_count)
+        dcn_error_path(err, found->what.path);
 done:
     dcn_leftover_close(&l);
     return rc;

@@ -299,19 +299,36 @@ static decant_status check_count(const saving *s, decant_error *err)
     return rc;
 }
 
+/* Earlier saves that were interrupted. What is going to be removed may be of one, too, and all that there is of it. */
+static decant_status clear_leftovers(saving *s, bool plan_only, decant_error *err)
+{
+    size_t removals = s->options.prune ? s->relics.removal_count : 0, count = s->plans.count;
+    dcn_landing *all = dcn_alloc(count + removals, sizeof *all);
+    decant_status rc;
+
+    if (!all)
+        return dcn_error_nomem(err);
+    memcpy(all, s->landings, count * sizeof *all);
+    for (size_t i = 0; i < removals; i++)
+        all[count + i] = (dcn_landing){.name = s->relics.removals[i].name, .path = s->relics.removals[i].name};
+    rc = dcn_leftovers_clear(s->dir, all, count + removals, plan_only, &s->routes.undone, err);
+    dcn_free(&all);
+    return rc;
+}
+
 /* What speaks against the place. An earlier save to it that was stopped half way is undone, or is going to be. */
 static decant_status check_place(saving *s, bool plan_only, decant_error *err)
 {
-    decant_status rc = dcn_leftovers_clear(s->dir, s->landings, s->plans.count, plan_only, &s->routes.undone, err);
+    bool in_place = s->target->kind == DCN_TO_FILE_IN_PLACE;
+    decant_status rc;
 
-    if (rc)
+    if (!in_place && (rc = dcn_relics_find(&s->relics, s->dir, s->format, s->name, s->landings, s->plans.count,
+                                           s->sources, s->routes.count, err)))
         return rc;
-    if (s->target->kind == DCN_TO_FILE_IN_PLACE)
-        return dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
-    if ((rc = dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err)))
+    if ((rc = clear_leftovers(s, plan_only, err)))
         return rc;
-    return dcn_relics_find(&s->relics, s->dir, s->format, s->name, s->landings, s->plans.count, s->sources,
-                           s->routes.count, err);
+    return in_place ? dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err)
+                    : dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err);
 }
 
 /* All that can be refused before the first byte. */

@@ -131,6 +131,25 @@ class Faults(support.Case):
             self.works("convert", "-f", "m.safetensors", "-o", "out.bpk", env={"SHORT": most, **self.preload})
             self.assertEqual(self.read("out.bpk"), self.good)
 
+    def test_prune_removes_nothing_that_is_all_there_is_of_an_interrupted_save(self):
+        stop = ["convert", "m.safetensors", "-o", "o.safetensors", "--max-shard-size", "30kB"]
+        self.assertEqual(self.decant(*stop, env={"FAULT": "renameat2 2", **self.preload}).code, 5)
+        self.assertIn("o-00001-of-00002.safetensors", self.names())
+        over = ["m.safetensors", "-o", "o.safetensors", "--prune"]
+        for command in ["convert", "plan"]:
+            self.refused(5, command, *over, says=["o-00001-of-00002.safetensors", "recover --resume"])
+        self.works("recover", "--resume")
+        self.works("diff", "m.safetensors", "o.safetensors.index.json")
+        self.works("convert", *over)
+        self.assertNotIn("o-00001-of-00002.safetensors", self.names())
+
+    def test_what_is_finished_says_how_much_of_it_is_in_place(self):
+        stop = ["convert", "m.safetensors", "-o", "o.safetensors", "--max-shard-size", "30kB"]
+        self.assertEqual(self.decant(*stop, env={"FAULT": "renameat2 2", **self.preload}).code, 5)
+        os.remove(self.path("o-00001-of-00002.safetensors"))
+        self.assertIn(": finished, 2 of 3 files are in place; the others were replaced or moved away since",
+                      self.works("recover", "--resume").err)
+
 
 if __name__ == "__main__":
     support.main()
