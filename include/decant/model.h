@@ -250,6 +250,7 @@ typedef struct decant_open_options {
     const char *format;  /* by name; NULL: by content */
     unsigned    allow;   /* DECANT_ALLOW_LIMITS */
     unsigned    lenient; /* DECANT_LENIENT_* */
+    int         owned;   /* the files may be given up by a save that is asked to: decant_save_options.consume */
 } decant_open_options;
 
 /**

@@ -20,7 +20,8 @@ typedef struct decant_report decant_report;
 /**
  * Called between slots with bytes done and bytes in total, and where a file gets its name at the end once more before that.
  *
- * @return not 0 to stop: the save fails with DECANT_CANCELLED
+ * @return not 0 to stop: the save fails with DECANT_CANCELLED, undone; DECANT_STOP_AND_KEEP: with DECANT_INTERRUPTED if it has
+ *         begun to give inputs up, and can go on
  */
 typedef int (*decant_progress)(void *ctx, uint64_t done, uint64_t total);
 
@@ -30,6 +31,16 @@ typedef enum decant_layout {
     DECANT_LAYOUT_ALIGNED,  /* at multiples of `align` in the file, for mapping; safetensors: the first tensor only */
     DECANT_LAYOUT_CONGRUENT /* as in its file, modulo 4096, so that blocks can be shared with it */
 } decant_layout;
+
+/** Whether inputs that were opened as owned are given up: moved into the output, and gone when it is in place. */
+typedef enum decant_consume {
+    DECANT_CONSUME_NEVER = 0,
+    DECANT_CONSUME,        /* moved where they can be; else copied, and removed when the output is durable */
+    DECANT_CONSUME_REQUIRE /* refused where one would have to be copied */
+} decant_consume;
+
+/** What a progress callback returns to stop a save and, where it has begun to give inputs up, to keep what is done. */
+#define DECANT_STOP_AND_KEEP 2
 
 /** Options of plan and save. NULL or all zero: the defaults. */
 typedef struct decant_save_options {
@@ -41,15 +52,16 @@ typedef struct decant_save_options {
     decant_progress progress;
     void           *progress_ctx;
     decant_layout   layout;
-    uint64_t        align; /* of DECANT_LAYOUT_ALIGNED, bytes: a power of two from 256 to 1 GiB; 0: 4096 */
-    uint64_t max_shard;    /* bytes of tensors in a file; more make a set, with an index. 0: one file, however large */
-    int      verify;       /* files: read back from the disk and compared before they are published */
-    int      prune;        /* when all is in place, remove what it supersedes: decant_report_superseded() */
+    uint64_t        align;  /* of DECANT_LAYOUT_ALIGNED, bytes: a power of two from 256 to 1 GiB; 0: 4096 */
+    uint64_t max_shard;     /* bytes of tensors in a file; more make a set, with an index. 0: one file, however large */
+    int      verify;        /* files: read back from the disk and compared before they are published */
+    int      prune;         /* when all is in place, remove what it supersedes: decant_report_superseded() */
+    decant_consume consume; /* the inputs that were opened with decant_open_options.owned: the second key */
 } decant_save_options;
 
-#define DECANT_SAVE_OPTIONS_INIT                                                           \
-    {                                                                                      \
-        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0, 0, 0 \
+#define DECANT_SAVE_OPTIONS_INIT                                                                                 \
+    {                                                                                                            \
+        sizeof(decant_save_options), 0, 0, 0, 0, 0, 0, DECANT_LAYOUT_CANONICAL, 0, 0, 0, 0, DECANT_CONSUME_NEVER \
     }
 
 /**
@@ -198,11 +210,13 @@ DECANT_API int decant_report_reader(const decant_report *report, size_t index, c
 DECANT_API int decant_report_superseded(const decant_report *report, size_t index, const char **path, const char **kept,
                                         int *removed);
 /**
- * Per source: path, bytes of it in the output, route ("clone": blocks are shared with it; "copy") and why nothing better, ""
- * where nothing is. A plan judges by the kind of file system what can be shared, a save tells what was. 0 past the last.
+ * Per source: path, bytes of it in the output, route ("clone": blocks are shared with it; "drain": they are moved; "copy") and why
+ * nothing better, "" where nothing is. A plan judges by the kind of file system what can be shared, a save tells what was. 0 past the last.
  */
 DECANT_API int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
                                     const char **route, const char **reason);
+/** Whether a source is given up: gone when the outputs are in place. */
+DECANT_API int decant_report_given(const decant_report *report, size_t index);
 /** Bytes of a source in blocks that are shared, or can be. */
 DECANT_API uint64_t decant_report_shared(const decant_report *report, size_t index);
 DECANT_API void     decant_report_close(decant_report **report);

@@ -22,7 +22,9 @@ decant_status dcn_reading_take(dcn_reading *own, const decant_open_options *thei
     decant_open_options options = {0};
 
     dcn_options_take(&options, sizeof options, theirs);
-    *own = (dcn_reading){.limits = dcn_limits_of(options.allow & DECANT_ALLOW_LIMITS), .lenient = options.lenient};
+    *own = (dcn_reading){.limits = dcn_limits_of(options.allow & DECANT_ALLOW_LIMITS),
+                         .lenient = options.lenient,
+                         .owned = options.owned};
     if (options.format && !(own->format = dcn_format_named(options.format)))
         return decant_error_set(err, DECANT_UNSUPPORTED, "no format is called '%s'", options.format);
     return DECANT_OK;
@@ -70,6 +72,17 @@ decant_status dcn_open_input(const dcn_env *env, const char *path, const dcn_rea
     return blame(path, dcn_set_open(env->io, path, &how->limits, out, err), err);
 }
 
+/* The file that was named, which may be an index of others, and all that its tensors lie in. */
+static decant_status own(decant_model *model, const dcn_input *in, decant_error *err)
+{
+    dcn_place place;
+    decant_status rc = DECANT_OK;
+
+    if (in->bytes->len && dcn_backing_place(in->bytes, 0, &place))
+        rc = dcn_model_own(model, place.source, err);
+    return rc ? rc : dcn_model_claim(model, err);
+}
+
 decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
                        decant_error *err)
 {
@@ -79,6 +92,8 @@ decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_o
 
     if (!(rc = dcn_reading_take(&how, options, err)) && !(rc = dcn_open_input(env, path, &how, &in, err)))
         rc = dcn_format_open(in, how.format, &how.limits, how.lenient, out, err);
+    if (rc == DECANT_OK && how.owned && (rc = own(*out, in, err)))
+        decant_model_close(out);
     dcn_input_close(&in);
     return blame(path, rc, err);
 }

@@ -14,6 +14,8 @@ typedef struct line {
     const char *path;
     uint64_t bytes, shared;
     const char *reason;
+    dcn_way way;
+    bool given;
 } line;
 
 typedef struct target {
@@ -111,7 +113,12 @@ static bool copy_routes(decant_report *r, const dcn_routes *routes)
         const dcn_route *from = &routes->items[r->line_count];
         line *to = &r->lines[r->line_count];
 
-        *to = (line){copy_text(r, dcn_source_path(from->source)), from->bytes, from->shared, from->reason};
+        *to = (line){copy_text(r, dcn_source_path(from->source)),
+                     from->bytes,
+                     from->shared,
+                     from->reason,
+                     from->way,
+                     from->given};
         if (!to->path)
             return false;
     }
@@ -326,9 +333,14 @@ int decant_report_source(const decant_report *report, size_t index, const char *
         return 0;
     *path = l->path;
     *bytes = l->bytes;
-    *route = l->shared ? "clone" : "copy";
+    *route = l->way == DCN_DRAIN ? "drain" : l->shared ? "clone" : "copy";
     *reason = l->reason;
     return 1;
+}
+
+int decant_report_given(const decant_report *report, size_t index)
+{
+    return index < report->line_count && report->lines[index].given;
 }
 
 uint64_t decant_report_shared(const decant_report *report, size_t index)

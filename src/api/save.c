@@ -9,6 +9,7 @@
 #include "base/ckd.h"
 #include "base/text.h"
 #include "format/format.h"
+#include "pour/give.h"
 #include "pour/recover.h"
 #include "survey/digest.h"
 
@@ -30,7 +31,8 @@ typedef struct saving {
     dcn_arena memory;           /* paths of landings */
     dcn_landing *landings;      /* one a plan */
     dcn_output **outputs;       /* likewise; NULL: not made yet */
-    dcn_journal journal;        /* of several files */
+    dcn_journal journal;        /* of several files, and where files are drained */
+    dcn_give give;              /* what is given up */
     char digest[DECANT_DIGEST]; /* of what was read back; "": not known */
     dcn_relics relics;          /* what the outputs supersede */
 } saving;
@@ -316,10 +318,39 @@ static decant_status clear_leftovers(saving *s, bool plan_only, decant_error *er
     return rc;
 }
 
+static decant_status give(saving *s, const dcn_space *space, decant_error *err)
+{
+    const dcn_give_terms terms = {
+        .owned = s->model->owned,
+        .count = s->model->owned_count,
+        .landings = s->landings,
+        .landing_count = s->plans.count,
+        .require = s->options.consume == DECANT_CONSUME_REQUIRE,
+        .lose = s->options.allow & DECANT_ALLOW_LOSS,
+        .batch = s->env->cut.batch,
+        .least = s->env->cut.least_batch,
+    };
+
+    return dcn_give_plan(&s->give, &terms, &s->routes, &s->plans, s->dir, space, err);
+}
+
+/* Inputs are given up for files that are made as a whole. */
+static decant_status check_consume(const saving *s, decant_error *err)
+{
+    if (!s->options.consume || s->target->kind == DCN_TO_FILE)
+        return DECANT_OK;
+    if ((unsigned)s->options.consume > DECANT_CONSUME_REQUIRE)
+        return decant_error_set(err, DECANT_BAD_CALL, "consume %d is none of decant_consume", (int)s->options.consume);
+    (void)decant_error_set(err, DECANT_BAD_CALL, "inputs are given up only for a file that is saved as a whole");
+    dcn_error_hint(err, "save it to a path, or leave consume out");
+    return DECANT_BAD_CALL;
+}
+
 /* What speaks against the place. An earlier save to it that was stopped half way is undone, or is going to be. */
 static decant_status check_place(saving *s, bool plan_only, decant_error *err)
 {
     bool in_place = s->target->kind == DCN_TO_FILE_IN_PLACE;
+    dcn_space space;
     decant_status rc;
 
     if (!in_place && (rc = dcn_relics_find(&s->relics, s->dir, s->format, s->name, s->landings, s->plans.count,
@@ -327,8 +358,13 @@ static decant_status check_place(saving *s, bool plan_only, decant_error *err)
         return rc;
     if ((rc = clear_leftovers(s, plan_only, err)))
         return rc;
-    return in_place ? dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err)
-                    : dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, err);
+    if (in_place)
+        return dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
+    if ((rc = dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, &space,
+                                     err)) ||
+        (s->options.consume && (rc = give(s, &space, err))))
+        return rc;
+    return dcn_routes_check_room(&s->routes, s->dir, &space, err);
 }
 
 /* All that can be refused before the first byte. */
@@ -337,8 +373,8 @@ static decant_status plan(saving *s, bool plan_only, decant_error *err)
     decant_status rc;
 
     if ((rc = choose_format(s, err)) || (is_file(s) && (rc = choose_path(s, err))) || (rc = emit(s, err)) ||
-        (rc = check_count(s, err)) || (rc = check_verify(s, err)) || (is_file(s) && (rc = open_folder(s, err))) ||
-        (rc = land(s, err)) ||
+        (rc = check_count(s, err)) || (rc = check_verify(s, err)) || (rc = check_consume(s, err)) ||
+        (is_file(s) && (rc = open_folder(s, err))) || (rc = land(s, err)) ||
         (rc = dcn_routes_collect(&s->plans, s->options.verify ? UINT64_MAX : s->env->cut.share, &s->routes, err)) ||
         (rc = list_sources(s, err)) || (rc = dcn_sources_check(s->sources, s->routes.count, err)))
         return rc;
@@ -369,6 +405,11 @@ static decant_status create_output(saving *s, size_t i, decant_error *err)
     return dcn_output_sink(NULL, NULL, out, err);
 }
 
+static bool needs_journal(const saving *s)
+{
+    return s->plans.count > 1 || dcn_give_drains(&s->give);
+}
+
 static decant_status create_outputs(saving *s, decant_error *err)
 {
     decant_status rc = DECANT_OK;
@@ -376,7 +417,7 @@ static decant_status create_outputs(saving *s, decant_error *err)
     s->outputs = dcn_alloc(s->plans.count, sizeof(dcn_output *));
     if (!s->outputs)
         return dcn_error_nomem(err);
-    if (s->plans.count > 1)
+    if (needs_journal(s))
         rc = dcn_journal_create(&s->journal, s->dir, s->landings[s->plans.count - 1].name, err);
     for (size_t i = 0; i < s->plans.count && rc == DECANT_OK; i++)
         rc = create_output(s, i, err);
@@ -453,7 +494,9 @@ static decant_status pour(saving *s, decant_error *err)
     job.outputs = s->outputs;
     job.removals = s->relics.removals;
     job.removal_count = s->options.prune ? s->relics.removal_count : 0;
-    job.journal = s->plans.count > 1 ? &s->journal : NULL;
+    job.journal = needs_journal(s) ? &s->journal : NULL;
+    job.intent = dcn_give_any(&s->give) ? &s->give.intent : NULL;
+    job.given = s->give.sources;
     if ((rc = dcn_pour(&job, err)) == DECANT_OK && s->target->kind == DCN_TO_NEW)
         rc = dcn_output_new_take(s->outputs[0], s->target->bytes, err);
 done:
@@ -468,6 +511,7 @@ static void finish(saving *s)
         dcn_output_close(&s->outputs[i]);
     dcn_free(&s->outputs);
     dcn_journal_close(&s->journal);
+    dcn_give_close(&s->give);
     dcn_relics_close(&s->relics);
     dcn_free(&s->landings);
     dcn_arena_close(&s->memory);

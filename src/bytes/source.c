@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/ckd.h"
 #include "base/sort.h"
 #include "base/thread.h"
@@ -22,6 +23,9 @@ struct dcn_source {
     enum { HERE, GIVING, GONE } state;
     char moved_to[512]; /* since it is GONE */
     bool owned;
+    dcn_claim *claims;
+    size_t claim_count, claim_cap;
+    dcn_arena memory; /* names of claims */
 };
 
 enum {
@@ -135,6 +139,8 @@ void dcn_source_unref(dcn_source **source)
     dcn_file_close(&s->file);
     dcn_mutex_close(&s->turn);
     dcn_access_close(&s->access);
+    dcn_free(&s->claims);
+    dcn_arena_close(&s->memory);
     dcn_free(&s->path);
     dcn_free(&s);
 }
@@ -164,6 +170,26 @@ void dcn_source_own(dcn_source *source)
 bool dcn_source_is_owned(const dcn_source *source)
 {
     return source->owned;
+}
+
+decant_status dcn_source_claim(dcn_source *source, const dcn_claim *claim, decant_error *err)
+{
+    dcn_claim *claims = dcn_grown(source->claims, source->claim_count, &source->claim_cap, sizeof *claims);
+    const char *name;
+
+    if (claims)
+        source->claims = claims;
+    if (!claims || !(name = dcn_arena_copy(&source->memory, claim->name, claim->name_len)))
+        return dcn_error_nomem(err);
+    claims[source->claim_count] = *claim;
+    claims[source->claim_count++].name = name;
+    return DECANT_OK;
+}
+
+size_t dcn_source_claims(const dcn_source *source, const dcn_claim **out)
+{
+    *out = source->claims;
+    return source->claim_count;
 }
 
 void dcn_source_swap(dcn_source *source, dcn_file **file)
@@ -221,6 +247,20 @@ static decant_status leave(dcn_source *source, decant_status rc)
 {
     dcn_access_unshare(&source->access);
     return rc;
+}
+
+decant_status dcn_source_extents(dcn_source *source, dcn_extents *out, decant_error *err)
+{
+    decant_status rc = enter(source, err);
+
+    return rc ? rc : leave(source, blame_file(source, dcn_file_extents(source->file, out, err), err));
+}
+
+decant_status dcn_source_alone(dcn_source *source, decant_error *err)
+{
+    decant_status rc = enter(source, err);
+
+    return rc ? rc : leave(source, blame_file(source, dcn_file_alone(source->file, err), err));
 }
 
 /* --- looking at it ----------------------------------------------------------------------------------------------- */

@@ -64,12 +64,25 @@ decant_status dcn_source_check(dcn_source *source, decant_error *err);
 /* Each of several. */
 decant_status dcn_sources_check(dcn_source *const *sources, size_t count, decant_error *err);
 
+/* What a file holds that must not be lost when it is given up. */
+typedef struct dcn_claim {
+    const char *name; /* of a tensor; in the source's memory */
+    size_t name_len;
+    uint64_t at, len; /* in the source */
+} dcn_claim;
+
 /*
- * Whether the caller has said that it may be given up: the first of two keys. Files that are found through it, as the shards
- * of a set are, inherit that.
+ * The caller has said that it may be given up: the first of two keys. And what it holds then; of what is found through it, as
+ * the shards of a set are, the same is said.
  */
 void dcn_source_own(dcn_source *source);
 bool dcn_source_is_owned(const dcn_source *source);
+decant_status dcn_source_claim(dcn_source *source, const dcn_claim *claim, decant_error *err); /* the name is copied */
+size_t dcn_source_claims(const dcn_source *source, const dcn_claim **out);                     /* [lent] */
+
+/* Whether its blocks are another file's too, and how long they are; whether nobody else has it open. As of files. */
+decant_status dcn_source_extents(dcn_source *source, dcn_extents *out, decant_error *err);
+decant_status dcn_source_alone(dcn_source *source, decant_error *err);
 
 /* It is read through this file from now on, which is the same inode and is taken over; the one that it had is closed. */
 void dcn_source_swap(dcn_source *source, dcn_file **file);

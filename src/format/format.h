@@ -59,6 +59,7 @@ typedef struct dcn_reading {
     const dcn_format *format; /* NULL: by content */
     dcn_limits limits;
     unsigned lenient; /* DECANT_LENIENT_* */
+    bool owned;       /* its files may be given up */
 } dcn_reading;
 
 /* The whole of the opening: detect (or the format named), index, noted. @param out [owned] */

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/chunk.h"
+#include "base/ckd.h"
 #include "base/compiler.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -190,6 +191,9 @@ void decant_model_close(decant_model **model)
     dcn_free(&m->disputed);
     dcn_free(&m->notes);
     dcn_free(&m->origins);
+    for (size_t i = 0; i < m->owned_count; i++)
+        dcn_source_unref(&m->owned[i]);
+    dcn_free(&m->owned);
     dcn_free(&m->files);
     dcn_arena_close(&m->memory);
     dcn_free(&m);
@@ -652,6 +656,51 @@ decant_status dcn_model_lies_in(decant_model *model, const char *path, uint64_t 
         return dcn_error_nomem(err);
     files[model->file_count++] = (dcn_model_file){own, size};
     return DECANT_OK;
+}
+
+decant_status dcn_model_own(decant_model *model, dcn_source *source, decant_error *err)
+{
+    dcn_source **owned;
+
+    for (size_t i = model->owned_count; i-- > 0;) /* the last one is mostly it */
+        if (model->owned[i] == source)
+            return DECANT_OK;
+    if (!(owned = dcn_grown(model->owned, model->owned_count, &model->owned_cap, sizeof(dcn_source *))))
+        return dcn_error_nomem(err);
+    model->owned = owned;
+    dcn_source_own(source);
+    owned[model->owned_count++] = dcn_source_ref(source);
+    return DECANT_OK;
+}
+
+/* Bytes of an entry in files, each of which must not be lost with its file. */
+static decant_status claim_entry(decant_model *model, const dcn_entry *entry, decant_error *err)
+{
+    uint64_t end = entry->data.offset + entry->data.len;
+    decant_status rc = DECANT_OK;
+
+    for (uint64_t at = entry->data.offset; at < end && rc == DECANT_OK;) {
+        dcn_claim claim = {.name = entry->name, .name_len = entry->name_len};
+        dcn_place place;
+
+        if (!dcn_backing_place(entry->data.backing, at, &place))
+            return DECANT_OK;
+        claim.at = place.at;
+        claim.len = dcn_min(place.upto, end) - at;
+        at += claim.len;
+        if ((rc = dcn_model_own(model, place.source, err)) == DECANT_OK)
+            rc = dcn_source_claim(place.source, &claim, err);
+    }
+    return rc;
+}
+
+decant_status dcn_model_claim(decant_model *model, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < model->count && rc == DECANT_OK; i++)
+        rc = claim_entry(model, &model->entries[i], err);
+    return rc;
 }
 
 /* --- notes ------------------------------------------------------------------------------------------------------- */

@@ -89,10 +89,12 @@ struct decant_model {
     size_t disputed_count, disputed_cap;
     dcn_note *notes;
     size_t note_count;
-    dcn_openers openers;   /* of the file it was opened from */
-    dcn_extra *extra;      /* of the model */
-    const char *format;    /* it was opened from; NULL: built by hand */
-    const char *path;      /* it was opened from, for messages; NULL */
+    dcn_openers openers; /* of the file it was opened from */
+    dcn_extra *extra;    /* of the model */
+    const char *format;  /* it was opened from; NULL: built by hand */
+    const char *path;    /* it was opened from, for messages; NULL */
+    dcn_source **owned;  /* held: files that may be given up, those of its tensors and indexes of sets */
+    size_t owned_count, owned_cap;
     dcn_model_file *files; /* that it lies in, in the order of their entries: one, unless it is a set */
     size_t file_count;
     dcn_origin *origins; /* of the entries, if it was made of other models; else NULL */
@@ -196,6 +198,12 @@ bool dcn_model_is_for_loaders(const decant_model *model, const dcn_value *value)
 
 /* The text of a metadata key; NULL if there is none. */
 const dcn_value *dcn_model_text(const decant_model *model, const char *key);
+
+/* A file that may be given up with the model: an index has no tensors of its own. */
+decant_status dcn_model_own(decant_model *model, dcn_source *source, decant_error *err);
+
+/* All files that its entries lie in may be given up; what they hold is remembered. */
+decant_status dcn_model_claim(decant_model *model, decant_error *err);
 
 /* Adds a file that it lies in; the path is copied, and may be NULL. */
 decant_status dcn_model_lies_in(decant_model *model, const char *path, uint64_t size, decant_error *err);

@@ -33,7 +33,7 @@
 
 enum {
     VERSION = 1,
-    CELL = 512,
+    CELL = DCN_JOURNAL_CELL,
     HEAD = 32, /* of a cell */
     LOAD = CELL - HEAD,
     CHECKSUM_AT = 24,  /* in a cell */

@@ -21,7 +21,10 @@ typedef enum dcn_record_type {
     DCN_RECORD_COMMIT = 6
 } dcn_record_type;
 
-enum { DCN_TRANSACTION = 16 }; /* bytes that tell one save from all others */
+enum {
+    DCN_TRANSACTION = 16,  /* bytes that tell one save from all others */
+    DCN_JOURNAL_CELL = 512 /* bytes of a cell: a sector */
+};
 
 typedef struct dcn_journal {
     dcn_dir *dir; /* [lent] */

@@ -28,13 +28,15 @@
 
 /* How a job is cut. Fields, so that tests pour models of a few KiB in many slots. */
 typedef struct dcn_cut {
-    size_t slot;    /* bytes of a slot, a power of two */
-    unsigned slots; /* how many are staged */
-    size_t direct;  /* lent memory of at least this many bytes is written without a slot */
-    size_t share;   /* as many bytes of blocks are shared with their file where they can be; copying fewer is faster */
+    size_t slot;          /* bytes of a slot, a power of two */
+    unsigned slots;       /* how many are staged */
+    size_t direct;        /* lent memory of at least this many bytes is written without a slot */
+    uint64_t batch;       /* bytes that are drained between two marks, at most */
+    uint64_t least_batch; /* and at least, where room is short */
+    size_t share; /* as many bytes of blocks are shared with their file where they can be; copying fewer is faster */
 } dcn_cut;
 
-extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB, 64 KiB */
+extern const dcn_cut dcn_cut_default; /* 1 MiB, 4, 256 KiB, 64 MiB, 1 MiB, 64 KiB */
 
 /*
  * Outputs that are files are read back from the disk when all is sealed and nothing published, and compared with checksums

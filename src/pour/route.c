@@ -222,18 +222,15 @@ static uint64_t choose_routes(dcn_routes *routes, const dcn_space *space, const 
     return shared;
 }
 
-/* `total` bytes, not counting what is shared. */
-static decant_status check_room(dcn_routes *routes, const dcn_dir *dir, const dcn_space *space, uint64_t total,
-                                decant_error *err)
+decant_status dcn_routes_check_room(dcn_routes *routes, const dcn_dir *dir, const dcn_space *space, decant_error *err)
 {
-    routes->free = space->free == UINT64_MAX ? 0 : space->free;
-    routes->room = total;
     if (routes->room <= space->free)
         return DECANT_OK;
     decant_error_set(err, DECANT_NO_SPACE, "no room");
     dcn_error_found(err, "%" PRIu64 " bytes free in '%s'", space->free, dir->path);
     dcn_error_expected(err, "%" PRIu64, routes->room);
     dcn_error_hint(err, "make room for %" PRIu64 " more, or name another folder", routes->room - space->free);
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return DECANT_NO_SPACE;
 }
 
@@ -306,27 +303,29 @@ static decant_status check_names_differ(const dcn_landing *landings, size_t coun
 }
 
 decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn_landing *landings, size_t count,
-                                     bool replace, decant_error *err)
+                                     bool replace, dcn_space *space, decant_error *err)
 {
-    dcn_space space;
     dcn_facts folder;
     uint64_t total = 0;
     decant_status rc;
 
-    if ((rc = check_names_differ(landings, count, err)) || (rc = ask_space(dir, &space, err)) ||
+    if ((rc = check_names_differ(landings, count, err)) || (rc = ask_space(dir, space, err)) ||
         (rc = dcn_dir_stat(dir, ".", &folder, err)))
         goto done;
     for (size_t i = 0; i < count; i++) {
         uint64_t size;
 
-        if ((rc = check_landing(routes, dir, &folder, &space, &landings[i], replace, count > 1, err))) {
+        if ((rc = check_landing(routes, dir, &folder, space, &landings[i], replace, count > 1, err))) {
             dcn_error_repath(err, landings[i].path);
             goto done;
         }
-        if (dcn_ckd_align(&size, landings[i].total, space.block ? space.block : 1) || dcn_ckd_add(&total, total, size))
+        if (dcn_ckd_align(&size, landings[i].total, space->block ? space->block : 1) ||
+            dcn_ckd_add(&total, total, size))
             total = UINT64_MAX;
     }
-    rc = check_room(routes, dir, &space, total - choose_routes(routes, &space, &folder), err);
+    routes->free = space->free == UINT64_MAX ? 0 : space->free;
+    routes->shared = choose_routes(routes, space, &folder);
+    routes->room = total - routes->shared;
 done:
     return blame_output(rc, err);
 }

@@ -20,6 +20,7 @@ typedef struct dcn_route {
     uint64_t bytes;     /* of it in the outputs, or in what is made for them */
     uint64_t shared;    /* of these in blocks that can be shared; after the save, that are */
     dcn_way way;
+    bool given;         /* it goes when the outputs are in place */
     const char *reason; /* why not a better one, or not for all of it; a literal */
 } dcn_route;
 
@@ -29,6 +30,7 @@ typedef struct dcn_routes {
     dcn_route *items; /* in the order in which sources are first used */
     size_t count, cap;
     bool makes;                         /* some bytes are made of others, which takes staging */
+    uint64_t shared;                    /* bytes of all in blocks that can be shared */
     uint64_t room;                      /* disk needed, bytes */
     uint64_t free;                      /* disk free, bytes; 0 if not known */
     size_t undone;                      /* earlier saves to the outputs that were interrupted, and are undone first */
@@ -52,13 +54,16 @@ typedef struct dcn_landing {
 } dcn_landing;
 
 /*
- * File outputs in `dir`: the folder exists and can be written, what is at each name may be replaced (EXISTS unless
+ * File outputs in `dir`, of which the space is asked: the folder exists and can be written, what is at each name may be replaced (EXISTS unless
  * `replace`; only a regular file or a link can be) and is no source unless `replace` (SAME_FILE), no name is another
- * output's, there is room for all of them, no limit of file size is passed, the scratch names fit, and where there are
+ * output's, no limit of file size is passed, the scratch names fit, and where there are
  * several nobody else can put a journal into the folder.
  */
 decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn_landing *landings, size_t count,
-                                     bool replace, decant_error *err);
+                                     bool replace, dcn_space *space, decant_error *err);
+
+/* There is the room that is needed. @return DECANT_NO_SPACE */
+decant_status dcn_routes_check_room(dcn_routes *routes, const dcn_dir *dir, const dcn_space *space, decant_error *err);
 
 /* A file output in place: no limit of file size is passed, which would end the process. The rest shows when it is opened. */
 decant_status dcn_routes_check_in_place(dcn_dir *dir, uint64_t total, decant_error *err);

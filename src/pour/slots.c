@@ -22,8 +22,13 @@ decant_status dcn_pouring_send(dcn_pouring *p, dcn_parcel *load, decant_error *e
 
 decant_status dcn_pouring_progress(dcn_pouring *p, uint64_t more, decant_error *err)
 {
+    int said;
+
     p->done += more;
-    if (p->job->progress && p->job->progress(p->job->progress_ctx, p->done, p->total))
+    said = p->job->progress ? p->job->progress(p->job->progress_ctx, p->done, p->total) : 0;
+
+    p->keeps = said == DECANT_STOP_AND_KEEP;
+    if (said)
         return decant_error_set(err, DECANT_CANCELLED, "stopped by the progress callback");
     return DECANT_OK;
 }

@@ -56,6 +56,7 @@ typedef struct dcn_pouring {
     dcn_checksums *sum;   /* of the plan at hand */
     dcn_intent own;       /* intent, where the job has none */
     dcn_drain drain;      /* of the intent */
+    bool keeps;           /* the caller stops it, and goes on another time */
 } dcn_pouring;
 
 /* --- slots.c ------------------------------------------------------------------------------------------------------ */

@@ -527,6 +527,10 @@ static decant_status create(job *j, decant_error *err)
         (j->count == 1 && first->path &&
          !(j->out->path = dcn_arena_copy(&j->out->memory, first->path, strlen(first->path) + 1))))
         return dcn_error_nomem(err);
+    for (size_t m = 0; m < j->count; m++)
+        for (size_t i = 0; i < j->models[m]->owned_count; i++)
+            if ((rc = dcn_model_own(j->out, j->models[m]->owned[i], err)))
+                return rc;
     j->out->format = first->format;
     return DECANT_OK;
 }

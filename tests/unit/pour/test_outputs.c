@@ -31,10 +31,12 @@ static decant_status check(simdisk *disk, const dcn_landing *landings, size_t co
 {
     dcn_routes routes = {0};
     dcn_dir *dir = NULL;
+    dcn_space space;
     decant_status rc;
 
     CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, err), err);
-    rc = dcn_routes_check_files(&routes, dir, landings, count, replace, err);
+    if ((rc = dcn_routes_check_files(&routes, dir, landings, count, replace, &space, err)) == DECANT_OK)
+        rc = dcn_routes_check_room(&routes, dir, &space, err);
     if (room)
         *room = routes.room;
     dcn_routes_close(&routes);

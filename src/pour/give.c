@@ -1,0 +1,516 @@
+#include "pour/give.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+#include "base/sort.h"
+
+enum { WRITE_BITS = 0222, ALL_WRITE = 02, STICKY = 01000, ASSUMED_UNIT = 64 << 10 };
+
+bool dcn_give_any(const dcn_give *give)
+{
+    return give->intent.giving.count > 0;
+}
+
+bool dcn_give_drains(const dcn_give *give)
+{
+    return give->intent.giving.runs.count > 0;
+}
+
+void dcn_give_close(dcn_give *give)
+{
+    dcn_intent_close(&give->intent);
+    dcn_free(&give->sources);
+}
+
+static decant_status blame(const dcn_source *source, decant_status rc, decant_error *err)
+{
+    if (rc && rc != DECANT_NOMEM) {
+        dcn_error_repath(err, dcn_source_path(source));
+        dcn_error_side(err, DECANT_SIDE_INPUT);
+    }
+    return rc;
+}
+
+static decant_status refuse(decant_error *err, decant_status rc, const char *message, const char *remedy)
+{
+    decant_error_set(err, rc, "%s, so it cannot be given up", message);
+    dcn_error_hint(err, "%s", remedy);
+    return rc;
+}
+
+/* --- whose it is ----------------------------------------------------------------------------------------------------- */
+
+/* The file as it is found by its name, without following a link at the end. */
+static decant_status check_file(const dcn_facts *named, const dcn_facts *folder, const dcn_facts *facts,
+                                decant_error *err)
+{
+    if (named->kind == DCN_KIND_LINK)
+        return refuse(err, DECANT_DENIED, "this is a link, and what it leads to may be others' too",
+                      "name the file itself, or copy it first (cp -L)");
+    if (named->kind != DCN_KIND_REGULAR || !dcn_facts_same_file(named, facts))
+        return refuse(err, DECANT_CHANGED, "another file has this name since it was opened", "start again");
+    if (facts->links != 1)
+        return refuse(err, DECANT_DENIED, "the file has another name too, which would lose its content",
+                      "copy it first (cp), and give the copy up");
+    if (facts->fixed)
+        return refuse(err, DECANT_DENIED, "the file is protected against changes (immutable, append-only or sealed)",
+                      "take that from it first (chattr -i -a)");
+    if (!(facts->mode & WRITE_BITS))
+        return refuse(err, DECANT_DENIED, "the file is read-only",
+                      "allow writing to it (chmod u+w), or leave --consume out");
+    if (!(folder->mode & WRITE_BITS))
+        return refuse(err, DECANT_DENIED, "its folder is read-only", "allow writing to the folder (chmod u+w)");
+    if (!facts->ours || (folder->mode & STICKY && !folder->ours && !facts->mine))
+        return refuse(err, DECANT_DENIED, "the file is another user's", "copy it first (cp), and give the copy up");
+    return DECANT_OK;
+}
+
+static decant_status check_alone(dcn_give *give, dcn_source *source, decant_error *err)
+{
+    decant_status rc = dcn_source_alone(source, err);
+
+    if (rc == DECANT_BUSY)
+        return refuse(err, DECANT_BUSY, "somebody has the file open",
+                      "end what reads it, and try again (lsof shows it)");
+    give->unsure = give->unsure || rc == DECANT_UNSUPPORTED;
+    return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
+}
+
+/* The folder of a source, as the journal knows it. */
+static decant_status find_folder(dcn_give *give, dcn_dir *dir, const dcn_facts *folder, dcn_dir *home, uint32_t *out,
+                                 decant_error *err)
+{
+    dcn_facts own;
+    char path[4096];
+    decant_status rc = dcn_dir_stat(home, ".", &own, err);
+
+    *out = DCN_HOME;
+    if (rc || dcn_facts_same_file(&own, folder))
+        return rc;
+    if ((rc = dcn_dir_where(dir, path, sizeof path, err)))
+        return rc;
+    return dcn_intent_folder(&give->intent, path, out, err);
+}
+
+static decant_status check_moving(dcn_dir *dir, const char *name, decant_error *err)
+{
+    char *moving = NULL;
+    dcn_facts facts;
+    decant_status rc = dcn_moving_name(name, &moving, err);
+
+    if (rc)
+        return rc;
+    rc = dcn_dir_stat(dir, moving, &facts, err);
+    if (rc == DECANT_OK) {
+        rc = decant_error_set(err, DECANT_EXISTS, "there is a '%s', which is the name that it would have meanwhile",
+                              moving);
+        dcn_error_hint(err, "decant recover shows whether it is an interrupted save's; else move it away");
+    }
+    dcn_free(&moving);
+    return rc == DECANT_NOT_FOUND ? DECANT_OK : rc;
+}
+
+/* Checks a source and notes it as given up. */
+static decant_status take(dcn_give *give, dcn_source *source, dcn_dir *home, decant_error *err)
+{
+    const dcn_facts *facts = dcn_source_facts(source);
+    dcn_owned *owned = &give->intent.giving.items[give->intent.giving.count];
+    dcn_dir *dir = NULL;
+    char *name = NULL;
+    dcn_facts named, folder;
+    decant_status rc;
+
+    if (!facts)
+        return refuse(err, DECANT_UNSUPPORTED, "it is no file", "leave --consume out");
+    if ((rc = dcn_io_split(home->io, dcn_source_path(source), &dir, &name, err)) ||
+        (rc = dcn_dir_stat(dir, name, &named, err)) || (rc = dcn_dir_stat(dir, ".", &folder, err)) ||
+        (rc = check_file(&named, &folder, facts, err)) || (rc = check_moving(dir, name, err)) ||
+        (rc = check_alone(give, source, err)) || (rc = find_folder(give, dir, &folder, home, &owned->folder, err)))
+        goto done;
+    owned->file = dcn_identity_of(facts);
+    owned->mtime = facts->mtime;
+    if (!(owned->name = dcn_arena_copy(&give->intent.memory, name, strlen(name) + 1))) {
+        rc = dcn_error_nomem(err);
+        goto done;
+    }
+    give->sources[give->intent.giving.count++] = source;
+done:
+    dcn_free(&name);
+    dcn_dir_close(&dir);
+    return blame(source, rc, err);
+}
+
+/* What is given up is not replaced by what it is given up for. */
+static decant_status check_outputs(const dcn_give_terms *terms, dcn_dir *home, decant_error *err)
+{
+    for (size_t i = 0; i < terms->landing_count; i++) {
+        dcn_facts old;
+        decant_status rc = dcn_dir_stat(home, terms->landings[i].name, &old, err);
+
+        if (rc && rc != DECANT_NOT_FOUND)
+            return rc;
+        for (size_t k = 0; rc == DECANT_OK && k < terms->count; k++) {
+            const dcn_facts *facts = dcn_source_facts(terms->owned[k]);
+
+            if (!facts || !dcn_facts_same_file(facts, &old))
+                continue;
+            decant_error_set(err, DECANT_SAME_FILE, "the output is one of the inputs that are given up");
+            dcn_error_hint(err, "choose another name; decant edit changes a file in its place");
+            dcn_error_repath(err, terms->landings[i].path);
+            dcn_error_side(err, DECANT_SIDE_OUTPUT);
+            return DECANT_SAME_FILE;
+        }
+    }
+    return DECANT_OK;
+}
+
+static decant_status take_all(dcn_give *give, const dcn_give_terms *terms, dcn_dir *home, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    give->intent.giving.items = dcn_alloc(terms->count, sizeof *give->intent.giving.items);
+    give->sources = dcn_alloc(terms->count, sizeof(dcn_source *));
+    if (!give->intent.giving.items || !give->sources)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < terms->count && rc == DECANT_OK; i++)
+        rc = take(give, terms->owned[i], home, err);
+    return rc;
+}
+
+/* --- what is in the outputs -------------------------------------------------------------------------------------------- */
+
+static size_t find_source(const dcn_give *give, const dcn_source *source, size_t *last)
+{
+    if (*last < give->intent.giving.count && give->sources[*last] == source)
+        return *last;
+    for (*last = 0; *last < give->intent.giving.count && give->sources[*last] != source; ++*last)
+        ;
+    return *last;
+}
+
+/* All bytes of what is given up that stand in outputs unchanged. */
+static decant_status collect_runs(const dcn_give *give, const dcn_plans *plans, dcn_runs *runs, bool *scattered,
+                                  decant_error *err)
+{
+    size_t last = 0;
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < plans->count && rc == DECANT_OK; i++) {
+        dcn_steps steps = dcn_steps_of(&plans->items[i]);
+        dcn_step step;
+
+        while (rc == DECANT_OK && dcn_steps_next(&steps, &step)) {
+            size_t source = step.kind == DCN_STEP_RUN ? find_source(give, step.source, &last) : SIZE_MAX;
+
+            if (source < give->intent.giving.count)
+                rc = dcn_runs_add(runs,
+                                  &(dcn_run){.from = step.from,
+                                             .to = step.at,
+                                             .len = step.len,
+                                             .source = (uint32_t)source,
+                                             .output = (uint32_t)i},
+                                  err);
+        }
+    }
+    *scattered = rc == DECANT_LIMIT;
+    return rc && rc != DECANT_LIMIT ? rc : dcn_runs_finish(runs, give->intent.giving.count, err);
+}
+
+static decant_status destroyed(const dcn_claim *claim, size_t more, decant_error *err)
+{
+    decant_error_set(err, DECANT_LOSS, "giving the file up would destroy tensors that are in no output as they are");
+    dcn_error_tensor(err, claim->name, claim->name_len);
+    if (more)
+        dcn_error_found(err, "%zu more like it", more);
+    dcn_error_hint(err, "leave --consume out, or --allow loss destroys them");
+    return DECANT_LOSS;
+}
+
+/* Every tensor of a source that is given up is in the outputs, bit for bit. */
+static decant_status check_covered(const dcn_give *give, const dcn_runs *runs, uint32_t source, decant_error *err)
+{
+    const dcn_claim *claims, *lost = NULL;
+    size_t count = dcn_source_claims(give->sources[source], &claims), more = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const dcn_claim *c = &claims[i];
+        uint64_t from, upto;
+
+        if (c->len == 0 || (dcn_runs_cover(runs, source, c->at, c->at + c->len, UINT64_MAX, &from, &upto) &&
+                            from == c->at && upto == c->at + c->len))
+            continue;
+        more += lost != NULL;
+        lost = lost ? lost : c;
+    }
+    return lost ? destroyed(lost, more, err) : DECANT_OK;
+}
+
+/* --- routes ------------------------------------------------------------------------------------------------------------ */
+
+/* Why a source cannot be drained; NULL: it can be, as far as can be told without trying. */
+static const char *why_not(const dcn_give *give, size_t i, const dcn_runs *runs, const dcn_space *space,
+                           const dcn_facts *folder, bool scattered)
+{
+    dcn_extents extents;
+
+    if (scattered)
+        return "in too many pieces to be moved";
+    if (give->intent.giving.items[i].file.dev != folder->dev)
+        return "not on the file system of the output";
+    if (!space->punches)
+        return "the file system cannot free parts of a file";
+    if (!dcn_runs_end(runs, (uint32_t)i))
+        return "none of its bytes stay as they are";
+    if (dcn_source_extents(give->sources[i], &extents, NULL) == DECANT_OK && extents.shared)
+        return "its blocks are another file's too, so moving them frees nothing";
+    return NULL;
+}
+
+static decant_status require_move(const dcn_source *source, const char *reason, decant_error *err)
+{
+    decant_error_set(err, DECANT_UNSUPPORTED, "it would be copied, not moved: %s", reason);
+    dcn_error_hint(err, "leave out that it must be moved, or name an output on its file system");
+    return blame(source, DECANT_UNSUPPORTED, err);
+}
+
+/* What shares blocks is not touched until the end; else what can be drained is. */
+static decant_status choose_routes(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes,
+                                   const dcn_runs *runs, bool scattered, const dcn_space *space,
+                                   const dcn_facts *folder, decant_error *err)
+{
+    size_t last = 0;
+
+    for (size_t i = 0; i < give->intent.giving.count; i++) {
+        dcn_route *route = dcn_routes_find(routes, give->sources[i], &last);
+        const char *reason;
+
+        if (!route)
+            continue;
+        route->given = true;
+        if (route->way == DCN_CLONE)
+            continue;
+        reason = why_not(give, i, runs, space, folder, scattered);
+        if (reason && terms->require)
+            return require_move(give->sources[i], reason, err);
+        route->way = reason ? DCN_COPY : DCN_DRAIN;
+        route->reason = reason          ? reason
+                        : space->shares ? "no blocks of it line up with the output's"
+                                        : "the file system cannot share blocks";
+        give->intent.giving.items[i].drained = !reason;
+    }
+    return DECANT_OK;
+}
+
+/* Keeps the runs of what is drained. */
+static void keep_drained(dcn_give *give, dcn_runs *runs)
+{
+    const dcn_giving *giving = &give->intent.giving;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < runs->count; i++)
+        if (giving->items[runs->items[i].source].drained)
+            runs->items[kept++] = runs->items[i];
+    runs->count = kept;
+    dcn_free(&runs->begins);
+}
+
+/* --- room -------------------------------------------------------------------------------------------------------------- */
+
+/* A walk through the batches in units: what the parts hold, and what the sources have given. */
+typedef struct walk {
+    const dcn_giving *giving;
+    const dcn_plans *plans;
+    const dcn_run **by_output; /* the runs, by their places there */
+    uint8_t **touched;         /* by output and unit: it counts */
+    uint64_t units, top;       /* of the parts; beyond the inputs, at the highest point */
+    uint64_t room;             /* bytes that the batch still takes */
+    uint64_t freed, last, now; /* units of the sources; that the batch before this one frees, and this one */
+} walk;
+
+static void touch(walk *w, uint32_t output, uint64_t from, uint64_t upto)
+{
+    uint64_t unit = w->giving->unit;
+
+    for (uint64_t k = from / unit; from < upto && k <= (upto - 1) / unit; k++) {
+        w->units += !w->touched[output][k];
+        w->touched[output][k] = 1;
+    }
+}
+
+/* What is written before anything is drained: what is held back, and all that is in no run. */
+static void touch_rest(walk *w)
+{
+    size_t next = 0;
+
+    for (uint32_t i = 0; i < w->plans->count; i++) {
+        uint64_t upto = 0;
+
+        touch(w, i, 0, w->plans->items[i].held);
+        for (; next < w->giving->runs.count && w->by_output[next]->output == i; next++) {
+            touch(w, i, upto, w->by_output[next]->to);
+            upto = w->by_output[next]->to + w->by_output[next]->len;
+        }
+        touch(w, i, upto, w->plans->items[i].total);
+    }
+}
+
+/* Units of a source that can go when its mark comes from `from` to `upto`. */
+static uint64_t count_freed(const dcn_giving *giving, uint32_t source, uint64_t from, uint64_t upto)
+{
+    uint64_t unit = giving->unit, size = giving->items[source].file.size, freed = 0, begin, end;
+
+    for (uint64_t at = from / unit * unit; dcn_runs_cover(&giving->runs, source, at, upto, UINT64_MAX, &begin, &end);
+         at = end) {
+        uint64_t first = (begin + unit - 1) / unit, last = end == size ? (end + unit - 1) / unit : end / unit;
+
+        freed += last > first ? last - first : 0;
+    }
+    return freed;
+}
+
+static void end_batch(walk *w)
+{
+    if (w->units > w->freed && w->units - w->freed > w->top)
+        w->top = w->units - w->freed;
+    w->freed += w->last;
+    w->last = w->now;
+    w->now = 0;
+    w->room = w->giving->batch;
+}
+
+static void walk_source(walk *w, uint32_t source)
+{
+    uint64_t begin, end;
+
+    for (uint64_t at = 0; dcn_runs_cover(&w->giving->runs, source, at, UINT64_MAX, w->room, &begin, &end); at = end) {
+        dcn_places places = dcn_places_of(&w->giving->runs, source, begin, end);
+        dcn_placing p;
+
+        while (dcn_places_next(&places, &p))
+            touch(w, p.output, p.to, p.to + p.len);
+        w->now += count_freed(w->giving, source, at, end);
+        w->room -= end - begin;
+        if (!w->room)
+            end_batch(w);
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const dcn_run *x = *(const dcn_run *const *)a, *y = *(const dcn_run *const *)b;
+
+    if (x->output != y->output)
+        return x->output < y->output ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+static decant_status begin_walk(walk *w, decant_error *err)
+{
+    const dcn_runs *runs = &w->giving->runs;
+
+    w->by_output = dcn_alloc(runs->count, sizeof(const dcn_run *));
+    w->touched = dcn_alloc(w->plans->count, sizeof(uint8_t *));
+    if (!w->by_output || !w->touched)
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < runs->count; i++)
+        w->by_output[i] = &runs->items[i];
+    dcn_sort(w->by_output, runs->count, sizeof(const dcn_run *), by_place);
+    for (size_t i = 0; i < w->plans->count; i++)
+        if (!(w->touched[i] = dcn_alloc((size_t)(w->plans->items[i].total / w->giving->unit + 1), 1)))
+            return dcn_error_nomem(err);
+    return DECANT_OK;
+}
+
+/* Units beyond the inputs at the highest point, with this size of batches. */
+static decant_status walk_all(const dcn_giving *giving, const dcn_plans *plans, uint64_t *units, decant_error *err)
+{
+    walk w = {.giving = giving, .plans = plans, .room = giving->batch};
+    decant_status rc = begin_walk(&w, err);
+
+    if (rc == DECANT_OK) {
+        touch_rest(&w);
+        w.top = w.units;
+        for (uint32_t i = 0; i < giving->count; i++)
+            if (giving->items[i].drained)
+                walk_source(&w, i);
+        end_batch(&w);
+        *units = w.top;
+    }
+    for (size_t i = 0; w.touched && i < plans->count; i++)
+        dcn_free(&w.touched[i]);
+    dcn_free(&w.touched);
+    dcn_free(&w.by_output);
+    return rc;
+}
+
+/* The longest extent of what is drained: some file systems free whole ones only. */
+static uint64_t longest_extent(const dcn_give *give)
+{
+    uint64_t most = 0;
+    dcn_extents extents;
+
+    for (size_t i = 0; i < give->intent.giving.count; i++)
+        if (give->intent.giving.items[i].drained && dcn_source_extents(give->sources[i], &extents, NULL) == DECANT_OK &&
+            extents.largest > most)
+            most = extents.largest;
+    return most;
+}
+
+/* Smaller batches need less room and take longer. */
+static decant_status find_room(dcn_give *give, const dcn_give_terms *terms, const dcn_plans *plans,
+                               const dcn_space *space, dcn_routes *routes, decant_error *err)
+{
+    enum { SPARE = 2, BEGIN = 4096 }; /* units; bytes of a journal without its cells and runs */
+    dcn_giving *giving = &give->intent.giving;
+    uint64_t extent = space->whole_extents ? longest_extent(give) : 0, units;
+    decant_status rc;
+
+    for (giving->batch = terms->batch;; giving->batch /= 2) {
+        if ((rc = walk_all(giving, plans, &units, err)))
+            return rc;
+        routes->room = (units + SPARE) * giving->unit + extent + BEGIN + giving->runs.count * sizeof(dcn_run) +
+                       dcn_intent_cells(&give->intent) * DCN_JOURNAL_CELL;
+        routes->room -= dcn_min(routes->room, routes->shared);
+        if (routes->room <= space->free || giving->batch / 2 < terms->least)
+            return DECANT_OK;
+    }
+}
+
+decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes, const dcn_plans *plans,
+                            dcn_dir *home, const dcn_space *space, decant_error *err)
+{
+    dcn_runs *runs = &give->intent.giving.runs;
+    dcn_facts folder;
+    bool scattered;
+    decant_status rc;
+
+    if (!terms->count)
+        return DECANT_OK;
+    if ((rc = dcn_dir_stat(home, ".", &folder, err)) || (rc = check_outputs(terms, home, err)) ||
+        (rc = take_all(give, terms, home, err)) || (rc = collect_runs(give, plans, runs, &scattered, err)))
+        return rc;
+    if (scattered && !terms->lose) {
+        decant_error_set(err, DECANT_LIMIT, "more than %d pieces, too many to see that nothing is lost", DCN_RUNS_MOST);
+        dcn_error_hint(err, "leave --consume out");
+        return DECANT_LIMIT;
+    }
+    for (uint32_t i = 0; i < give->intent.giving.count && !terms->lose; i++)
+        if ((rc = check_covered(give, runs, i, err)))
+            return blame(give->sources[i], rc, err);
+    if ((rc = choose_routes(give, terms, routes, runs, scattered, space, &folder, err)))
+        return rc;
+    keep_drained(give, runs);
+    if ((rc = dcn_runs_finish(runs, give->intent.giving.count, err)))
+        return rc;
+    if (dcn_give_drains(give) && folder.mode & ALL_WRITE && !(folder.mode & STICKY)) {
+        decant_error_set(err, DECANT_DENIED, "everybody may write to the folder, so a journal in it means nothing");
+        dcn_error_hint(err, "choose another folder, or take that from the others (chmod o-w or +t)");
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+        return DECANT_DENIED;
+    }
+    give->intent.giving.unit = space->unit ? space->unit : ASSUMED_UNIT;
+    return dcn_give_drains(give) ? find_room(give, terms, plans, space, routes, err) : DECANT_OK;
+}
