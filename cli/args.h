@@ -33,7 +33,7 @@ typedef struct cli_args {
     uint64_t given; /* a bit a flag, in the order of their table */
     bool help, version, quiet, verbose, json;
     bool lenient, dry_run, force, deep, verify;
-    bool resume, undo, prune;
+    bool resume, undo, prune, consume;
     unsigned allow; /* DECANT_ALLOW_* */
     decant_layout layout;
     uint64_t align;          /* bytes; 0: not given */

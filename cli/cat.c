@@ -34,6 +34,10 @@ static int open_parts(cli *c, parts *p)
 
         if (decant_bytes_file(path, 0, DECANT_TO_END, &p->items[p->count], &err))
             return cli_fail(c, &err, DECANT_SIDE_INPUT, path);
+        if (c->args.consume && decant_bytes_own(p->items[p->count], &err)) {
+            p->count++;
+            return cli_fail(c, &err, DECANT_SIDE_INPUT, path);
+        }
     }
     if (decant_bytes_join(p->items, p->count, &p->joined, &err))
         return cli_fail(c, &err, DECANT_SIDE_INPUT, NULL);

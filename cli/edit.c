@@ -21,7 +21,8 @@ static int check_single(cli *c, const decant_model *model)
     if (!decant_model_file(model, 1, NULL, NULL))
         return CLI_DONE;
     (void)decant_error_set(&err, DECANT_UNSUPPORTED, "is a set of several files, and one is edited at a time");
-    snprintf(err.hint, sizeof err.hint, "convert it with the same flags, or name one of its files, other than the first, which stands for all");
+    snprintf(err.hint, sizeof err.hint,
+             "convert it with the same flags, or name one of its files, other than the first, which stands for all");
     return cli_fail(c, &err, DECANT_SIDE_INPUT, c->args.files[0]);
 }
 

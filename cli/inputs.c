@@ -210,7 +210,8 @@ static int open_contents(cli *c, const decant_model *model, decant_content **out
             status = cli_misuse(c, "write --put NAME=FILE", "--put %s: which file?", text);
         else if (!(contents[i].name = strndup(text, (size_t)(equals - text))))
             (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        else if (decant_bytes_file(equals + 1, 0, DECANT_TO_END, &contents[i].bytes, &err))
+        else if (decant_bytes_file(equals + 1, 0, DECANT_TO_END, &contents[i].bytes, &err) ||
+                 (c->args.consume && decant_bytes_own(contents[i].bytes, &err)))
             status = cli_fail(c, &err, DECANT_SIDE_INPUT, equals + 1);
     }
     if (!contents || err.status == DECANT_NOMEM) {

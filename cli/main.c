@@ -226,6 +226,7 @@ int cli_open(cli *c, const char *path, decant_model **out)
 
     if (c->args.lenient)
         options.lenient = DECANT_LENIENT_ALL;
+    options.owned = c->args.consume && !(c->command->bit & CLI_EDIT); /* which gives up what it puts in, not FILE */
     path = cli_input_path(path);
     if (decant_open(path, &options, out, &err))
         return cli_fail(c, &err, DECANT_SIDE_INPUT, path);

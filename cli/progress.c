@@ -72,7 +72,7 @@ int cli_progress_step(void *progress, uint64_t done, uint64_t total)
         draw(p, now, done, total);
         p->last = now;
     }
-    return cli_signals_heed();
+    return cli_signals_heed() ? DECANT_STOP_AND_KEEP : 0;
 }
 
 void cli_progress_end(cli_progress *p)

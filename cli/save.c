@@ -89,26 +89,44 @@ static void show_superseded(FILE *out, const cli *c, const decant_report *report
     }
 }
 
+/* Of how many sources from `index` on the same can be said. */
+static size_t count_alike(const decant_report *report, size_t index)
+{
+    const char *path, *route, *reason, *next_route, *next_reason;
+    uint64_t bytes;
+    size_t count = 1;
+
+    decant_report_source(report, index, &path, &bytes, &route, &reason);
+    while (!decant_report_shared(report, index) &&
+           decant_report_source(report, index + count, &path, &bytes, &next_route, &next_reason) &&
+           !decant_report_shared(report, index + count) && strcmp(route, next_route) == 0 &&
+           strcmp(reason, next_reason) == 0 &&
+           !decant_report_given(report, index) == !decant_report_given(report, index + count))
+        count++;
+    return count;
+}
+
 /* What is done with the inputs: those that are treated alike in one row. */
 static void show_routes(const decant_report *report)
 {
-    const char *path, *route, *reason, *next_path, *next_route, *next_reason;
-    char line[192], number[CLI_NUMBER], other[CLI_NUMBER];
-    uint64_t bytes, next_bytes;
+    const char *path, *route, *reason, *then;
+    char line[256], number[CLI_NUMBER], other[CLI_NUMBER];
+    uint64_t bytes;
 
     for (size_t i = 0, alike; decant_report_source(report, i, &path, &bytes, &route, &reason); i += alike) {
         uint64_t shared = decant_report_shared(report, i);
 
-        for (alike = 1; !shared && !decant_report_shared(report, i + alike) &&
-                        decant_report_source(report, i + alike, &next_path, &next_bytes, &next_route, &next_reason) &&
-                        strcmp(reason, next_reason) == 0;)
-            alike++;
+        alike = count_alike(report, i);
+        then = decant_report_given(report, i) ? "gone" : "kept";
         if (shared)
-            snprintf(line, sizeof line, "%s of %s share blocks, kept afterwards (expected%s%s)",
-                     cli_size(number, shared), cli_size(other, bytes), *reason ? ": " : "", reason);
+            snprintf(line, sizeof line, "%s of %s share blocks, %s afterwards (expected%s%s)", cli_size(number, shared),
+                     cli_size(other, bytes), then, *reason ? ": " : "", reason);
+        else if (strcmp(route, "drain") == 0)
+            snprintf(line, sizeof line, "%s moved (expected: %s), gone afterwards; about the time of a durable copy",
+                     cli_thousands(number, alike), reason);
         else
-            snprintf(line, sizeof line, "%s%scopied, kept afterwards (%s)",
-                     alike > 1 ? cli_thousands(number, alike) : "", alike > 1 ? " " : "", reason);
+            snprintf(line, sizeof line, "%s%scopied, %s afterwards (%s)", alike > 1 ? cli_thousands(number, alike) : "",
+                     alike > 1 ? " " : "", then, reason);
         put_row(i ? "" : "inputs", line);
     }
 }
@@ -189,7 +207,7 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_save_optio
     for (size_t i = 0; (text = decant_report_loss(report, i)); i++)
         put_row(i ? "" : "loses", text);
     if (!decant_report_loss(report, 0))
-        put_row("loses", "nothing");
+        put_row("loses", c->args.consume ? "nothing; can be undone until it is finished" : "nothing");
     for (size_t i = 0; (text = decant_report_gain(report, i)); i++)
         put_row(i ? "" : "gains", text);
     for (size_t i = 0; (text = decant_report_replaces(report, i)); i++)
@@ -356,6 +374,7 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     options.align = c->args.align;
     options.max_shard = c->args.max_shard;
     options.prune = c->args.prune;
+    options.consume = c->args.consume ? DECANT_CONSUME : DECANT_CONSUME_NEVER;
     options.progress = cli_progress_step;
     options.progress_ctx = &progress;
 

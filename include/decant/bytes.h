@@ -93,6 +93,12 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_file(const char *path, u
                                                              decant_bytes **out, decant_error *err);
 
 /**
+ * Say that the files these bytes lie in may be given up by a save that is asked to: decant_save_options.consume is the second key.
+ * What is given up must be in its output, all of these bytes unchanged.
+ */
+DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_own(decant_bytes *bytes, decant_error *err);
+
+/**
  * A part of other bytes. Reads nothing; costs one small allocation. `bytes` gains a reference that the slice holds.
  *
  * @return DECANT_BAD_CALL if the range leaves `bytes`

@@ -70,6 +70,25 @@ done:
     return rc;
 }
 
+decant_status decant_bytes_own(decant_bytes *bytes, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (uint64_t at = 0; at < bytes->len && rc == DECANT_OK;) {
+        dcn_claim claim = {.name = "", .at = at};
+        dcn_place place;
+
+        if (!dcn_backing_place(bytes, at, &place))
+            return decant_error_set(err, DECANT_BAD_CALL, "only a file's own bytes can be given up");
+        claim.at = place.at;
+        claim.len = dcn_min(place.upto, bytes->len) - at;
+        at += claim.len;
+        dcn_source_own(place.source);
+        rc = dcn_source_claim(place.source, &claim, err);
+    }
+    return rc;
+}
+
 decant_status decant_bytes_slice(decant_bytes *bytes, uint64_t offset, uint64_t len, decant_bytes **out,
                                  decant_error *err)
 {

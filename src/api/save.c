@@ -27,12 +27,14 @@ typedef struct saving {
     char *name;
     dcn_plans plans;
     dcn_routes routes;
-    dcn_source **sources;       /* those of the routes */
-    dcn_arena memory;           /* paths of landings */
-    dcn_landing *landings;      /* one a plan */
-    dcn_output **outputs;       /* likewise; NULL: not made yet */
-    dcn_journal journal;        /* of several files, and where files are drained */
-    dcn_give give;              /* what is given up */
+    dcn_source **sources;  /* those of the routes */
+    dcn_arena memory;      /* paths of landings */
+    dcn_landing *landings; /* one a plan */
+    dcn_output **outputs;  /* likewise; NULL: not made yet */
+    dcn_journal journal;   /* of several files, and where files are drained */
+    dcn_source **owned;    /* that may be given up */
+    size_t owned_count;
+    dcn_give give;              /* what is */
     char digest[DECANT_DIGEST]; /* of what was read back; "": not known */
     dcn_relics relics;          /* what the outputs supersede */
 } saving;
@@ -318,11 +320,28 @@ static decant_status clear_leftovers(saving *s, bool plan_only, decant_error *er
     return rc;
 }
 
+/* All that may be given up: what is read, and what the model was opened through. */
+static decant_status list_owned(saving *s, decant_error *err)
+{
+    size_t most = s->routes.count + s->model->owned_count;
+
+    if (!(s->owned = dcn_alloc(most, sizeof(dcn_source *))))
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < s->routes.count; i++)
+        if (dcn_source_is_owned(s->sources[i]))
+            s->owned[s->owned_count++] = s->sources[i];
+    for (size_t i = 0; i < s->model->owned_count; i++) {
+        size_t last = 0;
+
+        if (!dcn_routes_find(&s->routes, s->model->owned[i], &last))
+            s->owned[s->owned_count++] = s->model->owned[i];
+    }
+    return DECANT_OK;
+}
+
 static decant_status give(saving *s, const dcn_space *space, decant_error *err)
 {
-    const dcn_give_terms terms = {
-        .owned = s->model->owned,
-        .count = s->model->owned_count,
+    dcn_give_terms terms = {
         .landings = s->landings,
         .landing_count = s->plans.count,
         .require = s->options.consume == DECANT_CONSUME_REQUIRE,
@@ -330,8 +349,11 @@ static decant_status give(saving *s, const dcn_space *space, decant_error *err)
         .batch = s->env->cut.batch,
         .least = s->env->cut.least_batch,
     };
+    decant_status rc = list_owned(s, err);
 
-    return dcn_give_plan(&s->give, &terms, &s->routes, &s->plans, s->dir, space, err);
+    terms.owned = s->owned;
+    terms.count = s->owned_count;
+    return rc ? rc : dcn_give_plan(&s->give, &terms, &s->routes, &s->plans, s->dir, space, err);
 }
 
 /* Inputs are given up for files that are made as a whole. */
@@ -512,6 +534,7 @@ static void finish(saving *s)
     dcn_free(&s->outputs);
     dcn_journal_close(&s->journal);
     dcn_give_close(&s->give);
+    dcn_free(&s->owned);
     dcn_relics_close(&s->relics);
     dcn_free(&s->landings);
     dcn_arena_close(&s->memory);

@@ -55,7 +55,6 @@ typedef struct dcn_space {
     uint64_t limit; /* of a file's size, for this process; UINT64_MAX: none */
     bool shares;    /* files on it can share blocks, as far as its kind tells */
     bool punches;   /* what is punched out of a file is free at once, as far as its kind tells */
-    bool whole_extents; /* but only when all of the extent is that it was in */
 } dcn_space;
 
 /* How a file's blocks lie. */

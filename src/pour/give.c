@@ -465,7 +465,7 @@ static decant_status find_room(dcn_give *give, const dcn_give_terms *terms, cons
 {
     enum { SPARE = 2, BEGIN = 4096 }; /* units; bytes of a journal without its cells and runs */
     dcn_giving *giving = &give->intent.giving;
-    uint64_t extent = space->whole_extents ? longest_extent(give) : 0, units;
+    uint64_t extent = longest_extent(give), units = 0;
     decant_status rc;
 
     for (giving->batch = terms->batch;; giving->batch /= 2) {

@@ -171,7 +171,7 @@ class WrongUsage(support.Case):
     def test_unknown_flags_are_refused_and_close_ones_suggested(self):
         self.refused(2, "convert", "m.safetensors", "--ouput", "x.bpk", says="did you mean --output?")
         self.refused(2, "ls", "--verbos", "m.safetensors", says="did you mean --verbose?")
-        for flag in ["--consume", "-z"]:
+        for flag in ["--adopt", "-z"]:
             self.refused(2, "convert", flag, "m.safetensors", "-o", "x.bpk", says="unknown flag '%s'" % flag)
         for flag in ["--root=k", "--rules"]:
             self.refused(2, "convert", flag, "m.safetensors", "-o", "x.bpk", says=flag.split("=")[0] + " has a meaning in later")

@@ -243,7 +243,6 @@ static decant_status sim_space(dcn_dir *d, dcn_space *out, decant_error *err)
         .limit = disk->limit,
         .shares = !sim_lacks(disk, DCN_DO_CLONE),
         .punches = !sim_lacks(disk, DCN_DO_PUNCH),
-        .whole_extents = disk->extent != 0,
     };
     return DECANT_OK;
 }
