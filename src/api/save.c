@@ -503,7 +503,7 @@ static decant_status pour(saving *s, decant_error *err)
         .progress = s->options.progress,
         .progress_ctx = s->options.progress_ctx,
     };
-    decant_status rc = s->env->crew_seed ? dcn_crew_seeded(s->env->crew_seed, &crew, err) : dcn_crew_inline(&crew, err);
+    decant_status rc = dcn_env_crew(s->env, &s->routes, &crew, err);
 
     if (rc || (rc = create_outputs(s, err)))
         goto done;

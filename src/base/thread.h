@@ -4,6 +4,18 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+
+/* A thread of the library's own, to which no signal of the process is delivered. */
+typedef pthread_t dcn_thread;
+
+/* @return false: the system has none to give */
+bool dcn_thread_start(dcn_thread *thread, void *(*run)(void *ctx), void *ctx);
+
+static inline void dcn_thread_join(dcn_thread thread)
+{
+    pthread_join(thread, NULL);
+}
 
 typedef pthread_mutex_t dcn_mutex;
 #define DCN_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER

@@ -10,16 +10,24 @@
  * So it is if recovery itself is stopped at any call.
  */
 
+/* Every kind of crew in turn: inline, with seeds, and with threads, whose order is another one each time. */
+static caravan_how crew_of_kind(size_t n)
+{
+    n %= 4;
+    return (caravan_how){.seed = n < 3 ? n : 0, .threads = n < 3 ? 0 : 2};
+}
+
 TEST(consume__moves_the_bytes_and_leaves_nothing)
 {
-    for (size_t i = 0; i < caravan_scene_count; i++) {
+    for (size_t i = 0; i < 4 * caravan_scene_count; i++) {
+        caravan_how how = crew_of_kind(i % 4);
         caravan c;
         simdisk *disk;
         decant_error err;
 
-        caravan_load(&c, &caravan_scenes[i]);
+        caravan_load(&c, &caravan_scenes[i / 4]);
         disk = caravan_disk(&c);
-        CHECK_OK(caravan_pour(&c, disk, &(caravan_how){0}, &err), &err);
+        CHECK_OK(caravan_pour(&c, disk, &how, &err), &err);
         if (!caravan_is_new(&c, disk))
             test_fail(__FILE__, __LINE__, "%s: not new: %s | %s", c.scene->name, simdisk_names(disk, "."),
                       simdisk_names(disk, "s"));
@@ -68,6 +76,7 @@ TEST(consume__is_recovered_from_a_kill_or_a_power_cut_at_every_call)
         caravan_load(&c, &caravan_scenes[i]);
         for (size_t n = 0; stopped; n++) {
             simdisk *disk = caravan_disk(&c);
+            caravan_how how = crew_of_kind(n);
             gates g;
             size_t cuts;
             char when[64];
@@ -75,7 +84,7 @@ TEST(consume__is_recovered_from_a_kill_or_a_power_cut_at_every_call)
 
             gates_up(&g, &disk->io);
             gates_crash(&g, n);
-            (void)!caravan_pour(&c, disk, &(caravan_how){.seed = n % 3}, &err);
+            (void)!caravan_pour(&c, disk, &how, &err);
             stopped = g.fired;
             gates_down(&g);
             snprintf(when, sizeof when, "kill at %zu", n);

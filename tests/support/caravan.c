@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "support/salvage.h"
 
 #define INDEX "s/index"
@@ -138,6 +139,47 @@ simdisk *caravan_disk(const caravan *c)
 }
 
 /* --- pouring --------------------------------------------------------------------------------------------------------- */
+
+/* The disk and its gates serve one thread at a time: who calls meanwhile waits. */
+typedef struct turnstile {
+    dcn_gate gate;
+    const dcn_gate *next;
+    dcn_mutex mutex;
+} turnstile;
+
+static decant_status enter(void *ctx, const dcn_call *call, decant_error *err)
+{
+    turnstile *t = ctx;
+    decant_status rc;
+
+    dcn_lock(&t->mutex);
+    rc = t->next ? t->next->before(t->next->ctx, call, err) : DECANT_OK;
+    if (rc)
+        dcn_unlock(&t->mutex);
+    return rc;
+}
+
+static void leave(void *ctx, const dcn_call *call, decant_status status)
+{
+    turnstile *t = ctx;
+
+    if (t->next && t->next->after)
+        t->next->after(t->next->ctx, call, status);
+    dcn_unlock(&t->mutex);
+}
+
+static decant_status pour_one_call_at_a_time(const dcn_job *job, dcn_io *io, decant_error *err)
+{
+    turnstile t = {.gate = {.before = enter, .after = leave, .ctx = &t}, .next = io->gate};
+    decant_status rc;
+
+    dcn_mutex_init(&t.mutex);
+    io->gate = &t.gate;
+    rc = dcn_pour(job, err);
+    io->gate = t.next;
+    dcn_mutex_close(&t.mutex);
+    return rc;
+}
 
 /* What a pour of it needs. */
 typedef struct journey {
@@ -282,7 +324,9 @@ static void prepare(journey *j, const caravan_how *how, decant_error *err)
         CHECK_OK(dcn_output_file(j->home, j->plans.items[i].name, j->plans.items[i].name,
                                  j->c->scene->outputs[i].replace, &j->outputs[i], err),
                  err);
-    CHECK_OK(how->seed ? dcn_crew_seeded(how->seed, &j->crew, err) : dcn_crew_inline(&j->crew, err), err);
+    CHECK_OK(how->seed ? dcn_crew_seeded(how->seed, &j->crew, err)
+                       : dcn_crew_threads(how->threads ? how->threads : 1, &j->crew, err),
+             err);
     j->disk->io.gate = gate;
 }
 
@@ -315,7 +359,7 @@ decant_status caravan_pour(const caravan *c, simdisk *disk, const caravan_how *h
     if (has_journal)
         rc = dcn_journal_create(&j.journal, j.home, c->scene->outputs[c->output_count - 1].name, err);
     if (rc == DECANT_OK)
-        rc = dcn_pour(&job, err);
+        rc = pour_one_call_at_a_time(&job, &disk->io, err);
     end(&j);
     return rc;
 }

@@ -53,7 +53,8 @@ void caravan_close(caravan *c);
 simdisk *caravan_disk(const caravan *c);
 
 typedef struct caravan_how {
-    uint64_t seed; /* of the crew; 0: inline */
+    uint64_t seed;    /* of the crew; 0: none */
+    unsigned threads; /* of the crew; 0: inline */
     decant_progress progress;
     void *progress_ctx;
 } caravan_how;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -157,6 +158,9 @@ WRAP(int, fsync, true, (int fd), (fd))
 WRAP(int, ftruncate, true, (int fd, off_t len), (fd, len))
 WRAP(int, getentropy, false, (void *dst, size_t len), (dst, len))
 WRAP(int, linkat, false, (int fd, const char *from, int to_fd, const char *to, int flags), (fd, from, to_fd, to, flags))
+WRAP(int, pthread_create, false,
+     (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *ctx),
+     (thread, attributes, run, ctx))
 WRAP(int, renameat, false, (int fd, const char *from, int to_fd, const char *to), (fd, from, to_fd, to))
 WRAP(int, renameat2, false, (int fd, const char *from, int to_fd, const char *to, unsigned flags),
      (fd, from, to_fd, to, flags))
