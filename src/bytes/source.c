@@ -21,7 +21,8 @@ struct dcn_source {
     dcn_mutex turn;    /* one call of the reader at a time */
     dcn_access access; /* to `file` and `state`: who reads shares it */
     enum { HERE, GIVING, GONE } state;
-    char moved_to[512]; /* since it is GONE */
+    char moved_to[512];  /* since it is GONE */
+    decant_reader moved; /* likewise; without `read`: nothing */
     bool owned;
     dcn_claim *claims;
     size_t claim_count, claim_cap;
@@ -136,6 +137,8 @@ void dcn_source_unref(dcn_source **source)
         return;
     if (s->reader.release)
         s->reader.release(s->reader.ctx);
+    if (s->moved.release)
+        s->moved.release(s->moved.ctx);
     dcn_file_close(&s->file);
     dcn_mutex_close(&s->turn);
     dcn_access_close(&s->access);
@@ -215,13 +218,20 @@ void dcn_source_keep(dcn_source *source)
     dcn_access_give(&source->access);
 }
 
-void dcn_source_end(dcn_source *source, const char *path)
+void dcn_source_end(dcn_source *source, const char *path, const decant_reader *moved)
 {
     dcn_access_take(&source->access);
     dcn_file_close(&source->file);
     source->state = GONE;
+    if (moved)
+        source->moved = *moved;
     snprintf(source->moved_to, sizeof source->moved_to, "%s", path ? path : "");
     dcn_access_give(&source->access);
+}
+
+const char *dcn_source_moved_to(const dcn_source *source)
+{
+    return source->state == GONE ? source->moved_to : NULL;
 }
 
 /* Shares the lock until leave(). On failure there is nothing to leave. */
@@ -233,7 +243,7 @@ static decant_status enter(dcn_source *source, decant_error *err)
     if (source->state == GIVING) {
         rc = decant_error_set(err, DECANT_BUSY, "its bytes are being moved into another file");
         dcn_error_hint(err, "wait until that is done");
-    } else if (source->state == GONE) {
+    } else if (source->state == GONE && !source->moved.read) {
         rc = decant_error_set(err, DECANT_NOT_FOUND, "it was given up: its bytes were moved into another file");
         if (source->moved_to[0])
             dcn_error_hint(err, "open '%s'", source->moved_to);
@@ -249,16 +259,26 @@ static decant_status leave(dcn_source *source, decant_status rc)
     return rc;
 }
 
-decant_status dcn_source_extents(dcn_source *source, dcn_extents *out, decant_error *err)
+/* For what takes the file itself. */
+static decant_status enter_file(dcn_source *source, decant_error *err)
 {
     decant_status rc = enter(source, err);
+
+    if (rc == DECANT_OK && !source->file)
+        rc = leave(source, decant_error_set(err, DECANT_UNSUPPORTED, "its bytes are in another file now"));
+    return rc;
+}
+
+decant_status dcn_source_extents(dcn_source *source, dcn_extents *out, decant_error *err)
+{
+    decant_status rc = enter_file(source, err);
 
     return rc ? rc : leave(source, blame_file(source, dcn_file_extents(source->file, out, err), err));
 }
 
 decant_status dcn_source_alone(dcn_source *source, decant_error *err)
 {
-    decant_status rc = enter(source, err);
+    decant_status rc = enter_file(source, err);
 
     return rc ? rc : leave(source, blame_file(source, dcn_file_alone(source->file, err), err));
 }
@@ -270,6 +290,8 @@ static decant_status check(dcn_source *source, decant_error *err)
     dcn_facts now;
     decant_status rc;
 
+    if (source->state == GONE)
+        return DECANT_OK;
     if ((rc = dcn_file_facts(source->file, &now, err)))
         return blame_file(source, rc, err);
     if (now.size == source->size && now.mtime == source->facts.mtime)
@@ -360,6 +382,16 @@ static decant_status read_file(dcn_source *source, const dcn_range *ranges, size
     return b.count ? dcn_file_read(source->file, b.ranges, b.count, err) : DECANT_OK;
 }
 
+static decant_status read_moved(dcn_source *source, const dcn_range *ranges, size_t count, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        if (ranges[i].len)
+            rc = source->moved.read(source->moved.ctx, ranges[i].at, ranges[i].dst, ranges[i].len, err);
+    return rc;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const dcn_range *x = a, *y = b;
@@ -384,7 +416,8 @@ decant_status dcn_source_read(dcn_source *source, dcn_range *ranges, size_t coun
         return blame(source->path, call_reader(source, ranges, count, err), err);
     if ((rc = enter(source, err)))
         return rc;
-    return leave(source, blame_file(source, read_file(source, ranges, count, err), err));
+    rc = source->state == GONE ? read_moved(source, ranges, count, err) : read_file(source, ranges, count, err);
+    return leave(source, blame_file(source, rc, err));
 }
 
 decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn_file *to, uint64_t to_at,
@@ -394,7 +427,7 @@ decant_status dcn_source_copy(dcn_source *source, uint64_t at, uint64_t len, dcn
 
     if (source->reader.read || dcn_outside(at, len, source->size))
         return decant_error_set(err, DECANT_UNSUPPORTED, "only a file's own bytes can be copied");
-    rc = enter(source, err);
+    rc = enter_file(source, err);
     return rc ? rc : leave(source, dcn_file_copy(to, to_at, source->file, at, len, err));
 }
 
@@ -405,6 +438,6 @@ decant_status dcn_source_clone(dcn_source *source, uint64_t at, uint64_t len, dc
 
     if (source->reader.read || dcn_outside(at, len, source->size))
         return decant_error_set(err, DECANT_UNSUPPORTED, "only a file's own blocks can be shared");
-    rc = enter(source, err);
+    rc = enter_file(source, err);
     return rc ? rc : leave(source, dcn_file_clone(to, to_at, source->file, at, len, err));
 }

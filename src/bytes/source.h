@@ -91,8 +91,16 @@ void dcn_source_swap(dcn_source *source, dcn_file **file);
 void dcn_source_give(dcn_source *source);
 void dcn_source_keep(dcn_source *source);
 
-/* It is no more: its file is closed, and who reads it is told where its bytes are. @param path  copied; NULL: not known */
-void dcn_source_end(dcn_source *source, const char *path);
+/*
+ * It is no more: its file is closed.
+ *
+ * @param path   of what has its bytes; copied; NULL: not known
+ * @param moved  reads these from where they are now; copied and released with the source. NULL: who reads it is told the path
+ */
+void dcn_source_end(dcn_source *source, const char *path, const decant_reader *moved);
+
+/* Since then: the path, or "". NULL: it is still there. */
+const char *dcn_source_moved_to(const dcn_source *source);
 
 dcn_source *dcn_source_ref(dcn_source *source);
 void dcn_source_unref(dcn_source **source);

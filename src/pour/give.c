@@ -124,7 +124,13 @@ static decant_status take(dcn_give *give, dcn_source *source, dcn_dir *home, dec
     decant_status rc;
 
     if (!facts)
-        return refuse(err, DECANT_UNSUPPORTED, "it is no file", "leave --consume out");
+        return blame(source, refuse(err, DECANT_UNSUPPORTED, "it is no file", "leave --consume out"), err);
+    if (dcn_source_moved_to(source)) {
+        decant_error_set(err, DECANT_NOT_FOUND, "it was given up before, and its bytes are in another file");
+        if (*dcn_source_moved_to(source))
+            dcn_error_hint(err, "open '%s'", dcn_source_moved_to(source));
+        return blame(source, DECANT_NOT_FOUND, err);
+    }
     if ((rc = dcn_io_split(home->io, dcn_source_path(source), &dir, &name, err)) ||
         (rc = dcn_dir_stat(dir, name, &named, err)) || (rc = dcn_dir_stat(dir, ".", &folder, err)) ||
         (rc = check_file(&named, &folder, facts, err)) || (rc = check_moving(dir, name, err)) ||

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "pour/moved.h"
 #include "pour/slots.h"
 
 const dcn_cut dcn_cut_default = {
@@ -204,7 +205,7 @@ static decant_status drain(dcn_pouring *p, decant_error *err)
     return dcn_drain_run(d, err);
 }
 
-/* What was to be given up is whole again; or is no more, or is recovery's: then nobody reads it, nor holds its lock. */
+/* What was to be given up is whole again; or is recovery's, and then nobody reads it, nor holds its lock. */
 static void end_given(dcn_pouring *p, bool whole)
 {
     const dcn_job *job = p->job;
@@ -212,8 +213,8 @@ static void end_given(dcn_pouring *p, bool whole)
     for (size_t i = 0; job->intent && i < job->intent->giving.count; i++)
         if (whole)
             dcn_source_keep(job->given[i]);
-        else
-            dcn_source_end(job->given[i], job->outputs[job->plans->count - 1]->path);
+        else if (job->intent->giving.items[i].drained)
+            dcn_source_end(job->given[i], job->outputs[job->plans->count - 1]->path, NULL);
 }
 
 static decant_status publish(dcn_pouring *p, decant_error *err)
@@ -224,7 +225,8 @@ static decant_status publish(dcn_pouring *p, decant_error *err)
 
     if (rc)
         return rc;
-    end_given(p, false);
+    if (job->intent)
+        dcn_moved_end(&job->intent->giving, job->given, job->outputs, job->plans->count);
     if ((job->intent && (rc = dcn_drain_remove(&p->drain, false, err))) ||
         (job->removal_count && (rc = dcn_removals_carry_out(dirs, job->removals, job->removal_count, true, err))))
         return job->journal && job->intent

@@ -1,0 +1,247 @@
+#include <stdlib.h>
+
+#include "api/env.h"
+#include "support/models.h"
+#include "support/recorder.h"
+#include "support/simdisk.h"
+
+/* Models that are given up when they are saved: opened as owned, and saved so that they are consumed. */
+static const dcn_cut cut = {.slot = 256, .slots = 2, .direct = 100, .batch = 512, .least_batch = 256};
+
+enum { TENSORS = 12, VALUES = 60 };
+
+/* A disk with "in.safetensors", in which there are tensors t0, t1 ... */
+static simdisk *disk_with_model(void)
+{
+    uint64_t shape[] = {VALUES};
+    simdisk *disk = simdisk_new();
+    decant_model *model = NULL;
+    uint8_t *bytes = NULL;
+    size_t len = 0;
+    char name[] = "t0";
+    decant_error err;
+
+    disk->block = disk->unit = 64;
+    CHECK_OK(decant_model_create(&model, &err), &err);
+    for (int i = 0; i < TENSORS; i++, name[1]++)
+        model_add_stream(model, name, DECANT_F32, 1, shape, 1 + (uint64_t)i);
+    CHECK_OK(model_render(&dcn_safetensors, model, NULL, &bytes, &len, &err), &err);
+    simdisk_put(disk, "in.safetensors", bytes, len);
+    free(bytes);
+    decant_model_close(&model);
+    return disk;
+}
+
+static decant_model *open_on(simdisk *disk, const char *path, bool owned)
+{
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    decant_open_options options = {.size = sizeof options, .owned = owned};
+    decant_model *model = NULL;
+    decant_error err;
+
+    CHECK_OK(dcn_open(&env, path, &options, &model, &err), &err);
+    return model;
+}
+
+static decant_status save_on(simdisk *disk, const decant_model *model, const char *path, decant_consume consume,
+                             decant_report **report, decant_error *err)
+{
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    dcn_target target = {.kind = DCN_TO_FILE, .path = path};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+
+    options.consume = consume;
+    return dcn_save(&env, model, &target, &options, false, report, err);
+}
+
+static void check_values(const decant_model *model)
+{
+    uint8_t wanted[4 * VALUES];
+
+    CHECK_EQ(model->count, TENSORS);
+    for (size_t i = 0; i < TENSORS; i++) {
+        uint8_t *got = entry_bytes(&model->entries[i]);
+
+        test_stream(1 + i, wanted, sizeof wanted);
+        CHECK_BYTES(got, model->entries[i].data.len, wanted, sizeof wanted);
+        free(got);
+    }
+}
+
+TEST(consume__takes_two_keys)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", false);
+    decant_error err;
+
+    CHECK_OK(save_on(disk, model, "a.bpk", DECANT_CONSUME, NULL, &err), &err);
+    decant_model_close(&model);
+    model = open_on(disk, "in.safetensors", true);
+    CHECK_OK(save_on(disk, model, "b.bpk", DECANT_CONSUME_NEVER, NULL, &err), &err);
+    decant_model_close(&model);
+    CHECK_TEXT(simdisk_names(disk, "."), "a.bpk b.bpk in.safetensors");
+    simdisk_free(&disk);
+}
+
+TEST(consume__lets_handles_go_on_reading_through_the_output)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", true), *saved;
+    decant_report *report = NULL;
+    const char *path, *route, *reason;
+    uint64_t bytes;
+    decant_error err;
+
+    CHECK_OK(save_on(disk, model, "out.bpk", DECANT_CONSUME_REQUIRE, &report, &err), &err);
+    CHECK_TEXT(simdisk_names(disk, "."), "out.bpk");
+    CHECK(decant_report_source(report, 0, &path, &bytes, &route, &reason));
+    CHECK_TEXT(route, "drain");
+    CHECK(decant_report_given(report, 0));
+    decant_report_close(&report);
+    check_values(model);
+    saved = open_on(disk, "out.bpk", false);
+    check_values(saved);
+    decant_model_close(&saved);
+
+    /* saved again it is read from there too; given up again it cannot be */
+    CHECK_OK(save_on(disk, model, "again.safetensors", DECANT_CONSUME_NEVER, NULL, &err), &err);
+    saved = open_on(disk, "again.safetensors", false);
+    check_values(saved);
+    decant_model_close(&saved);
+    CHECK_FAILS(save_on(disk, model, "third.bpk", DECANT_CONSUME, NULL, &err), DECANT_NOT_FOUND, &err);
+    CHECK_HAS(err.hint, "out.bpk");
+    decant_model_close(&model);
+    CHECK_TEXT(simdisk_names(disk, "."), "again.safetensors out.bpk");
+    CHECK_EQ(disk->open_files, 0);
+    simdisk_free(&disk);
+}
+
+TEST(consume__drains_beside_what_is_produced)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", true), *saved;
+    recorder r = {0};
+    uint8_t made[4 * VALUES], *got;
+    uint64_t shape[] = {VALUES};
+    decant_tensor tensor = DECANT_TENSOR_INIT;
+    decant_bytes *bytes = recorder_bytes(&r, 0, sizeof made, true);
+    size_t index;
+    decant_error err;
+
+    tensor.name = "t55"; /* among the others in the output */
+    tensor.dtype = DECANT_F32;
+    tensor.rank = 1;
+    tensor.shape = shape;
+    CHECK_OK(decant_model_add(model, &tensor, bytes, &err), &err);
+    decant_bytes_unref(&bytes);
+    CHECK_OK(save_on(disk, model, "out.bpk", DECANT_CONSUME, NULL, &err), &err);
+    recorder_check(&r, (const uint64_t[]){sizeof made}, 1);
+    decant_model_close(&model);
+    recorder_close(&r);
+    CHECK_TEXT(simdisk_names(disk, "."), "out.bpk");
+
+    saved = open_on(disk, "out.bpk", false);
+    CHECK_EQ(saved->count, TENSORS + 1);
+    CHECK(dcn_model_find(saved, "t55", 3, &index));
+    got = entry_bytes(&saved->entries[index]);
+    test_stream(0, made, sizeof made);
+    CHECK_BYTES(got, sizeof made, made, sizeof made);
+    free(got);
+    decant_model_close(&saved);
+    simdisk_free(&disk);
+}
+
+TEST(consume__refuses_what_would_destroy_a_tensor_and_names_it)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", true), *less = NULL;
+    decant_transform_options how = {.size = sizeof how};
+    static const char *const without[] = {"t3"};
+    const decant_model *models[] = {model};
+    decant_error err;
+
+    how.exclude = without;
+    how.exclude_count = 1;
+    CHECK_OK(decant_transform(models, NULL, 1, &how, &less, &err), &err);
+    CHECK_FAILS(save_on(disk, less, "out.bpk", DECANT_CONSUME, NULL, &err), DECANT_LOSS, &err);
+    CHECK_TEXT(err.tensor, "t3");
+    CHECK_TEXT(simdisk_names(disk, "."), "in.safetensors");
+    decant_model_close(&less);
+    check_values(model);
+    decant_model_close(&model);
+    simdisk_free(&disk);
+}
+
+/* Stops a save at the n-th time that it is asked. */
+typedef struct stopper {
+    size_t left;
+    int how;
+    bool stopped;
+} stopper;
+
+static int stop(void *ctx, uint64_t done, uint64_t total)
+{
+    stopper *s = ctx;
+
+    (void)done;
+    (void)total;
+    s->stopped = s->left == 0;
+    s->left -= !s->stopped;
+    return s->stopped ? s->how : 0;
+}
+
+static decant_status save_stopped(simdisk *disk, stopper *s, decant_error *err)
+{
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    dcn_target target = {.kind = DCN_TO_FILE, .path = "out.bpk"};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_model *model = open_on(disk, "in.safetensors", true);
+    decant_status rc;
+
+    options.consume = DECANT_CONSUME;
+    options.progress = stop;
+    options.progress_ctx = s;
+    rc = dcn_save(&env, model, &target, &options, false, NULL, err);
+    decant_model_close(&model);
+    return rc;
+}
+
+/* A callback that says stop has all put back; one that says keep has what is moved stay moved, and recovery goes on. */
+TEST(consume__is_undone_or_kept_half_way_as_the_callback_says)
+{
+    bool stopped = true;
+    size_t kept = 0;
+
+    for (size_t n = 0; stopped; n++)
+        for (int how = 1; how <= DECANT_STOP_AND_KEEP; how++) {
+            simdisk *disk = disk_with_model();
+            stopper s = {.left = n, .how = how};
+            decant_error err;
+            decant_status rc = save_stopped(disk, &s, &err);
+
+            stopped = s.stopped;
+            if (!stopped) {
+                CHECK_OK(rc, &err);
+            } else if (how == 1 || rc == DECANT_CANCELLED) {
+                CHECK_EQ(rc, DECANT_CANCELLED);
+                CHECK_TEXT(simdisk_names(disk, "."), "in.safetensors");
+            } else {
+                dcn_env env = {.io = &disk->io, .cut = cut};
+                decant_recover_options options = {.size = sizeof options, .direction = DECANT_RECOVER_RESUME};
+                decant_recovery *recovery = NULL;
+                decant_model *saved;
+
+                CHECK_EQ(rc, DECANT_INTERRUPTED);
+                CHECK_HAS(err.hint, "out.bpk");
+                CHECK_OK(dcn_recover(&env, "out.bpk", &options, &recovery, &err), &err);
+                decant_recovery_close(&recovery);
+                CHECK_TEXT(simdisk_names(disk, "."), "out.bpk");
+                saved = open_on(disk, "out.bpk", false);
+                check_values(saved);
+                decant_model_close(&saved);
+                kept++;
+            }
+            simdisk_free(&disk);
+        }
+    CHECK(kept > 3);
+}
