@@ -453,6 +453,17 @@ static void show_casts(FILE *out, const char *indent, const cli_inputs *in)
                 cli_plural(casts[k].count), decant_dtype_name(casts[k].from), decant_dtype_name(casts[k].to));
 }
 
+/* Tensors that a dtype was asked for and that stay as they are. NULL: none. */
+static const char *kept(const cli_inputs *in)
+{
+    const char *key, *text;
+
+    for (size_t i = 0; in->made && decant_model_note(in->made, i, &key, &text) == DECANT_OK; i++)
+        if (strcmp(key, "keeps") == 0)
+            return text;
+    return NULL;
+}
+
 static void show_names(FILE *out, const char *indent, const cli *c, const cli_inputs *in)
 {
     size_t renamed = 0;
@@ -493,6 +504,8 @@ void cli_inputs_show_changes(FILE *out, const char *indent, const cli *c, const 
         fprintf(out, "%s%-9s %s tensor%s out\n", indent, "leaves", cli_thousands(number, left), cli_plural(left));
     show_words(out, indent, "puts", c, &c->args.put);
     show_casts(out, indent, in);
+    if (kept(in))
+        fprintf(out, "%s%-9s %s\n", indent, "keeps", kept(in));
     show_names(out, indent, c, in);
     show_words(out, indent, "sets", c, &c->args.set);
     show_words(out, indent, "unsets", c, &c->args.unset);
@@ -523,6 +536,8 @@ void cli_inputs_json(cli *c, const cli_inputs *in)
     put_json_words(j, "sets", &c->args.set);
     put_json_words(j, "unsets", &c->args.unset);
     cli_json_count(j, "omitted", left_out(in));
+    if (kept(in))
+        cli_json_text(j, "keeps", kept(in));
     cli_json_open(j, "changes", '[');
     for (size_t i = 0; get_change(in, i, &ch); i++) {
         if (!is_renamed(&ch) && ch.now.dtype == ch.was.dtype)

@@ -29,8 +29,9 @@ typedef struct job {
     dcn_pattern *include, *exclude;
     dcn_rename *renames;
     rule *rules;
-    bool *put;           /* which contents have found their tensor */
-    dcn_buf name, other; /* the name of the entry at hand, and one in the making */
+    bool *put;                      /* which contents have found their tensor */
+    size_t kept[DECANT_QFLOAT + 1]; /* by dtype: tensors that were to be cast, and cannot be */
+    dcn_buf name, other;            /* the name of the entry at hand, and one in the making */
     decant_model *out;
 } job;
 
@@ -259,7 +260,7 @@ static decant_status refuse_cast(const dcn_entry *e, decant_error *err)
 /* What the entry's dtype becomes. A rule that says its name must be able to; of what a wildcard takes in, all that can do. */
 static decant_status choose_dtype(job *j, const dcn_entry *e, decant_dtype *out, decant_error *err)
 {
-    bool can = dcn_real_from((decant_dtype)e->dtype);
+    bool can = dcn_real_from((decant_dtype)e->dtype), taken = false;
 
     *out = (decant_dtype)e->dtype;
     for (size_t i = 0; i < j->options->dtype_count; i++) {
@@ -273,8 +274,32 @@ static decant_status choose_dtype(job *j, const dcn_entry *e, decant_dtype *out,
             return refuse_cast(e, err);
         if (yes && can)
             *out = r->to;
+        taken = taken || yes;
     }
+    j->kept[e->dtype] += taken && !can;
     return DECANT_OK;
+}
+
+/* "2 tensors of I64, 1 of Flex32": nothing is left as it is without a word. */
+static decant_status note_kept(job *j, decant_error *err)
+{
+    dcn_buf text = {0};
+    decant_status rc;
+
+    for (size_t dtype = 0; dtype <= DECANT_QFLOAT; dtype++)
+        if (j->kept[dtype])
+            dcn_buf_format(&text, "%s%zu%s of %s", text.len ? ", " : "", j->kept[dtype],
+                           text.len              ? ""
+                           : j->kept[dtype] == 1 ? " tensor"
+                                                 : " tensors",
+                           decant_dtype_name((decant_dtype)dtype));
+    if (!text.len && !text.failed)
+        return DECANT_OK;
+    dcn_buf_byte(&text, '\0');
+    if ((rc = dcn_buf_check(&text, err)) == DECANT_OK)
+        rc = dcn_model_note(j->out, "keeps", err, "%s, which cannot be cast", (const char *)text.data);
+    dcn_buf_close(&text);
+    return rc;
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------------ */
@@ -548,7 +573,7 @@ decant_status dcn_transform(const decant_model *const *models, const char *const
         for (size_t i = 0; i < models[m]->count; i++)
             if ((rc = transform_entry(&j, m, &models[m]->entries[i], err)))
                 goto done;
-    if ((rc = check_matched(&j, err)))
+    if ((rc = check_matched(&j, err)) || (rc = note_kept(&j, err)))
         goto done;
     *out = j.out;
     j.out = NULL;

@@ -103,7 +103,7 @@ class ManPages(unittest.TestCase):
             with open(os.path.join(folder, "c.decant-journal"), "wb") as f:
                 f.write(bytes(1024)) # a save that was stopped before it had begun
             for words in [["recover"], ["ls", ids, "none"], ["inspect", one], ["convert", one, "-o", "x.bpk"], ["convert", one, "-o", "y.safetensors"], ["formats"],
-                          ["plan", "--prefix", "x.", one, "-o", "y.bpk"],
+                          ["plan", "--prefix", "x.", one, "-o", "y.bpk"], ["plan", "--dtype", "f16", "a.safetensors", "-o", "y.bpk"],
                           ["diff", "a.safetensors", "b.safetensors"], ["digest", one], ["extract", one], ["verify", "--deep", "z.safetensors", "z.digest"], ["digest", "-c", "a.digest", "b.safetensors"]]:
                 run = subprocess.run([support.DECANT, *words, "--json"], capture_output=True, cwd=folder)
                 found.append(json.loads(run.stdout))

@@ -198,6 +198,10 @@ class Transforms(support.Case):
         self.assertEqual(sorted(self.lines("x.safetensors")), ["f\tF16", "i\tI32", "u\tU32"])
         self.assertEqual(self.data("x.safetensors", "i"), four)
         self.refused(3, "convert", "i.safetensors", "--dtype", "u=f32", "-o", "y.safetensors", says=["tensor 'u'", "U32 cannot be cast"])
+        plan = self.works("plan", "i.safetensors", "--dtype", "f16", "-o", "y.safetensors").out
+        self.assertIn("keeps     1 tensor of I32, 1 of U32, which cannot be cast\n", plan)
+        said = self.works("convert", "i.safetensors", "--dtype", "f16", "-o", "y.safetensors", "-v").err
+        self.assertIn("keeps     1 tensor of I32, 1 of U32", said)
 
     def test_wrong_dtypes_are_wrong_usage(self):
         for wrong in ["f8", "", "model.w=", "int8", "F 32"]:
