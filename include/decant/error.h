@@ -59,7 +59,7 @@ typedef enum decant_status {
     DECANT_CALLBACK,        /* a callback failed without saying more */
     DECANT_CANCELLED,       /* the progress callback asked to stop */
     DECANT_NOT_DURABLE,     /* the new file is in place and whole, but power loss may undo it */
-    DECANT_INTERRUPTED,     /* a save was stopped when all was written; nothing is lost: recover it, forwards or back */
+    DECANT_INTERRUPTED,     /* a save was stopped half way, or an input is being given up by one; nothing is lost: recover it */
     DECANT_PUBLISH_PENDING, /* all is written and will be in place, but is not yet: recovery finishes it */
     DECANT_NOT_REMOVED      /* saved, but a file that it supersedes could not be removed */
 } decant_status;
@@ -78,7 +78,7 @@ typedef enum decant_side {
 /**
  * Everything known about a failure. Filled on failure and left alone on success; the texts are valid UTF-8, cut at a
  * character where they are too long, control characters escaped. Hints name options as the command line does: --force is
- * `replace`, --lenient is `lenient`, and --allow WORD is DECANT_ALLOW_WORD. About 3 KiB; `{0}` is a good start.
+ * `replace`, --lenient is `lenient`, and --allow WORD is DECANT_ALLOW_WORD. About 4 KiB; `{0}` is a good start.
  *
  * Threads: one at a time.
  */
@@ -91,10 +91,10 @@ typedef struct decant_error {
     char          message[320];  /* what is wrong, one line, no full stop */
     char          found[128];    /* "" if the message says it all */
     char          expected[128];
-    char          hint[256]; /* what to do next */
+    char          hint[640]; /* what to do next */
     char          tensor[256];
     char          path[512];
-    char          text[1632]; /* composed by decant_error_text(), which has room for all of the above */
+    char          text[2016]; /* composed by decant_error_text(), which has room for all of the above */
 } decant_error;
 
 /**

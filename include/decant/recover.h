@@ -1,5 +1,6 @@
 /**
- * Recovery: what an interrupted save of several files has left, finishing it, and undoing it.
+ * Recovery: what an interrupted save has left (of several files, or of one that inputs were given up for), finishing it, and
+ * undoing it.
  */
 #ifndef DECANT_RECOVER_H
 #define DECANT_RECOVER_H
@@ -21,7 +22,9 @@ typedef enum decant_direction {
 typedef enum decant_stage {
     DECANT_STAGE_LIVE = 0, /* its process is at work: neither way can be taken */
     DECANT_STAGE_BEGUN,    /* stopped before all was written: it can be undone */
-    DECANT_STAGE_COMPLETE  /* all is written and not all is in place: it can be finished */
+    DECANT_STAGE_COMPLETE, /* all is written and not all is in place: it can be finished */
+    DECANT_STAGE_MOVING,   /* stopped while inputs were given up: it can be finished, and undone */
+    DECANT_STAGE_UNDOING   /* stopped while they were put back: that can be gone on with */
 } decant_stage;
 
 /** Options of decant_recover(). NULL or all zero: the defaults. */
@@ -42,7 +45,12 @@ typedef struct decant_recovered {
     decant_stage stage; /* when it was found */
     int          done;  /* it is finished, or undone, as was asked for */
     size_t       file_count;
-    uint64_t     bytes; /* of all its files */
+    uint64_t     bytes;          /* of all its files */
+    uint64_t     moved, to_move; /* bytes of inputs that the files have by now, and of how many */
+    size_t       given_count;    /* inputs that it gives up */
+    size_t
+        incomplete_count; /* of them that are under another name, which ends in .moving, until they are whole or gone */
+    uint64_t finish_room, undo_room; /* bytes of disk that it takes meanwhile, at most */
 } decant_recovered;
 
 /**
@@ -56,8 +64,9 @@ typedef struct decant_recovery decant_recovery;
  * Look for interrupted saves, and finish or undo them. Nothing is lost meanwhile, and it may itself be interrupted any
  * number of times, at any moment: then it is called again.
  *
- * @param path  that of the save, or any output of it, whether it is there or not, one of its scratch files, its journal, or a folder, which
- *              stands for all that were interrupted in it; NULL: this folder
+ * @param path  that of the save, or any output of it, whether it is there or not, one of its scratch files, its journal, an
+ *              input that it gives up, under either name, or a folder, which stands for all that were interrupted in it, or
+ *              have inputs in it that are incomplete; NULL: this folder
  * @param out   [owned] release with decant_recovery_close(). Nothing found is no failure. Written also where one of several
  *              could not be recovered
  * @return DECANT_BUSY (a save is under way), DECANT_BAD_CALL (it cannot go that way), DECANT_CHANGED (a file that is needed

@@ -4,6 +4,7 @@
 
 #include "api/env.h"
 #include "base/alloc.h"
+#include "base/ckd.h"
 #include "format/format.h"
 
 typedef struct file {
@@ -30,6 +31,7 @@ typedef struct search {
     decant_direction direction;
     decant_recovery *found;
     dcn_buf transactions; /* of the journals that are there */
+    dcn_buf followed;     /* paths of journals elsewhere that inputs have led to, each with its NUL */
 } search;
 
 static const char *join(search *s, const char *name)
@@ -52,6 +54,26 @@ static bool stands_for(const char *name, const char *output)
     return false;
 }
 
+/* Whether an input that a save gives up was asked for, under its own name or the other one. */
+static bool gives(const search *s, const dcn_leftover *l, decant_status *rc, decant_error *err)
+{
+    const dcn_giving *giving = &l->intent.giving;
+    bool same = false;
+
+    for (size_t i = 0; i < giving->count && !same; i++) {
+        const dcn_owned *owned = &giving->items[i];
+        char *moving = NULL;
+
+        if (owned->folder != DCN_HOME)
+            continue;
+        if ((*rc = dcn_moving_name(owned->name, &moving, err)))
+            return false;
+        same = strcmp(owned->name, s->name) == 0 || strcmp(moving, s->name) == 0;
+        dcn_free(&moving);
+    }
+    return same;
+}
+
 /* Whether the file that was asked for belongs to this save. */
 static bool concerns(const search *s, const dcn_leftover *l, const char *journal, decant_status *rc, decant_error *err)
 {
@@ -69,12 +91,62 @@ static bool concerns(const search *s, const dcn_leftover *l, const char *journal
              (dcn_part_is_of(s->name, output, true, id) && memcmp(id, l->journal.transaction, sizeof id) == 0)))
             return true;
     }
-    if (l->intent.count || (*rc = dcn_journal_name(s->name, &own, err)))
+    if (l->intent.count)
+        return gives(s, l, rc, err);
+    if ((*rc = dcn_journal_name(s->name, &own, err)))
         return false;
     same = strcmp(own, journal) == 0;
     dcn_free(&own);
     return same;
 }
+
+/* Inputs that have their other name. One that cannot be looked at is not counted. */
+static size_t count_incomplete(const dcn_leftover *l)
+{
+    const dcn_giving *giving = &l->intent.giving;
+    size_t count = 0;
+
+    for (size_t i = 0; i < giving->count; i++) {
+        const dcn_owned *owned = &giving->items[i];
+        dcn_dir *other = NULL, *dir = l->dir;
+        char *moving = NULL;
+        dcn_facts facts;
+
+        if (owned->folder != DCN_HOME) {
+            dcn_io_open_dir(l->dir->io, l->intent.folders[owned->folder], &other, NULL);
+            dir = other;
+        }
+        if (dir && dcn_moving_name(owned->name, &moving, NULL) == DECANT_OK)
+            count += dcn_dir_stat(dir, moving, &facts, NULL) == DECANT_OK &&
+                     dcn_identity_fits(&owned->file, &facts, l->same_boot);
+        dcn_free(&moving);
+        dcn_dir_close(&other);
+    }
+    return count;
+}
+
+/* How far the giving up is, and what it takes to go either way. */
+static void count_given(decant_recovered *to, const dcn_leftover *l)
+{
+    enum { UNFREED = 2, SPARE = 2 }; /* batches, units */
+    const dcn_giving *giving = &l->intent.giving;
+
+    if (!l->marks) /* it cannot be read that far */
+        return;
+    to->moved = dcn_leftover_moved(l, &to->to_move);
+    to->given_count = giving->count;
+    to->incomplete_count = count_incomplete(l);
+    if (l->stage == DCN_STAGE_READY)
+        to->finish_room = dcn_min(UNFREED * giving->batch, to->to_move - to->moved) + SPARE * giving->unit;
+    if (l->stage == DCN_STAGE_READY || l->stage == DCN_STAGE_ABORTED)
+        to->undo_room = dcn_min(giving->batch, to->moved) + SPARE * giving->unit;
+}
+
+static const decant_stage stages[] = {
+    [DCN_STAGE_LIVE] = DECANT_STAGE_LIVE,       [DCN_STAGE_NOTHING] = DECANT_STAGE_BEGUN,
+    [DCN_STAGE_BEGUN] = DECANT_STAGE_BEGUN,     [DCN_STAGE_READY] = DECANT_STAGE_MOVING,
+    [DCN_STAGE_ABORTED] = DECANT_STAGE_UNDOING, [DCN_STAGE_COMMITTED] = DECANT_STAGE_COMPLETE,
+};
 
 static decant_status add_save(search *s, const dcn_leftover *l, const char *journal, save **out, decant_error *err)
 {
@@ -86,9 +158,7 @@ static decant_status add_save(search *s, const dcn_leftover *l, const char *jour
         return dcn_error_nomem(err);
     r->saves = saves;
     to = &saves[r->count];
-    *to = (save){.what = {.stage = l->stage == DCN_STAGE_LIVE        ? DECANT_STAGE_LIVE
-                                   : l->stage == DCN_STAGE_COMMITTED ? DECANT_STAGE_COMPLETE
-                                                                     : DECANT_STAGE_BEGUN}};
+    *to = (save){.what = {.stage = stages[l->stage]}};
     to->what.path = join(s, count ? l->intent.outputs[count - 1].name : journal);
     to->files = dcn_arena_take(&r->memory, count * sizeof *to->files);
     if (!to->what.path || !to->files)
@@ -102,6 +172,7 @@ static decant_status add_save(search *s, const dcn_leftover *l, const char *jour
         to->what.bytes += p->size;
     }
     to->what.file_count = count;
+    count_given(&to->what, l);
     r->count++;
     *out = to;
     return DECANT_OK;
@@ -184,6 +255,128 @@ static decant_status check_part(const search *s, const char *part, decant_error 
     return rc;
 }
 
+/* --- inputs, which may be in other folders than the journal -------------------------------------------------------- */
+
+static decant_status orphaned(const search *s, const char *input, const char *journal, decant_error *err)
+{
+    char *path = dcn_io_join(s->dir->path, input);
+    decant_status rc = decant_error_set(err, DECANT_INTERRUPTED,
+                                        "this is an input of an interrupted save, and may be incomplete; its journal "
+                                        "is not there");
+
+    if (journal)
+        dcn_error_hint(err, "put it back as '%s'; nothing was touched", journal);
+    else
+        dcn_error_hint(err, "look in the folder of the output for what ends in .decant-journal; nothing was touched");
+    dcn_error_path(err, path ? path : input);
+    dcn_free(&path);
+    return rc;
+}
+
+/* What is noted on a file: where the journal is. @param out  of `size` bytes, "": nothing is */
+static decant_status read_note(const search *s, const char *name, char *out, size_t size, bool *there,
+                               decant_error *err)
+{
+    dcn_file *input = NULL;
+    decant_status rc = dcn_dir_open(s->dir, name, DCN_READ | DCN_NO_FOLLOW, 0, &input, err);
+
+    out[0] = '\0';
+    *there = rc == DECANT_OK;
+    if (rc == DECANT_OK)
+        rc = dcn_file_read_note(input, out, size, err);
+    dcn_file_close(&input);
+    if (rc == DECANT_NOMEM)
+        return rc;
+    if (rc)
+        out[0] = '\0'; /* whatever cannot be read is no input of ours, or cannot be told to be one */
+    return DECANT_OK;
+}
+
+static bool was_followed(const search *s, const char *journal)
+{
+    for (size_t at = 0; at < s->followed.len; at += strlen((char *)s->followed.data + at) + 1)
+        if (strcmp((char *)s->followed.data + at, journal) == 0)
+            return true;
+    return false;
+}
+
+/* A journal by the path that is noted on an input. Once it was found, its other inputs lead to it too. */
+static decant_status follow(search *s, const char *input, const char *journal, decant_error *err)
+{
+    search there = *s;
+    size_t before = s->found->count;
+    char *name = NULL;
+    dcn_facts own, facts;
+    decant_status rc;
+
+    if (was_followed(s, journal))
+        return DECANT_OK;
+    dcn_buf_put(&s->followed, journal, strlen(journal) + 1);
+    there.dir = NULL;
+    if ((rc = dcn_buf_check(&s->followed, err)) || (rc = dcn_io_split(s->dir->io, journal, &there.dir, &name, err)))
+        goto done;
+    there.name = name;
+    if ((rc = dcn_dir_stat(there.dir, name, &facts, err)) || (rc = dcn_dir_stat(there.dir, ".", &facts, err)) ||
+        (rc = dcn_dir_stat(s->dir, ".", &own, err)) || dcn_facts_same_file(&own, &facts))
+        goto done; /* those in the folder that was asked for were looked at */
+    rc = look_at(&there, name, err);
+    s->transactions = there.transactions;
+    if (rc == DECANT_OK && s->found->count == before)
+        rc = DECANT_NOT_FOUND;
+done:
+    dcn_free(&name);
+    dcn_dir_close(&there.dir);
+    return rc == DECANT_NOT_FOUND ? orphaned(s, input, journal, err) : rc;
+}
+
+/* What an input leads to; `sought`: it was asked for. */
+static decant_status look_at_input(search *s, const char *input, bool sought, decant_error *err)
+{
+    char journal[4096];
+    bool there;
+    decant_status rc = read_note(s, input, journal, sizeof journal, &there, err);
+
+    if (rc == DECANT_OK && journal[0])
+        return follow(s, input, journal, err);
+    return rc == DECANT_OK && there && sought && !s->found->count ? orphaned(s, input, NULL, err) : rc;
+}
+
+static int note_input(void *ctx, const char *name)
+{
+    static const char ending[] = ".moving";
+    size_t len = strlen(name), end = sizeof ending - 1;
+    dcn_buf *inputs = ctx;
+
+    if (len > end && strcmp(name + len - end, ending) == 0)
+        dcn_buf_put(inputs, name, len + 1);
+    return inputs->failed;
+}
+
+/* The inputs in the folder that are incomplete, or the one that was asked for. */
+static decant_status look_at_inputs(search *s, decant_error *err)
+{
+    dcn_buf inputs = {0};
+    char *moving = NULL;
+    decant_status rc;
+
+    if (s->name && (rc = dcn_moving_name(s->name, &moving, err)))
+        return rc;
+    if (s->name) {
+        note_input(&inputs, s->name);
+        note_input(&inputs, moving);
+        rc = DECANT_OK;
+    } else {
+        rc = dcn_dir_list(s->dir, note_input, &inputs, err);
+    }
+    if (rc == DECANT_OK)
+        rc = dcn_buf_check(&inputs, err);
+    for (size_t i = 0; i < inputs.len && rc == DECANT_OK; i += strlen((char *)inputs.data + i) + 1)
+        rc = look_at_input(s, (char *)inputs.data + i, s->name != NULL, err);
+    dcn_free(&moving);
+    dcn_buf_close(&inputs);
+    return rc;
+}
+
 /* Of several failures the first is told; the others are tried all the same. */
 static decant_status look_everywhere(search *s, decant_error *err)
 {
@@ -199,6 +392,8 @@ static decant_status look_everywhere(search *s, decant_error *err)
         first = dcn_buf_check(&s->transactions, err);
     for (size_t i = 0; i < parts.len && !first; i += strlen((char *)parts.data + i) + 1)
         first = check_part(s, (char *)parts.data + i, err);
+    if (!first)
+        first = look_at_inputs(s, err);
     dcn_buf_close(&parts);
     dcn_buf_close(&journals);
     return first;
@@ -243,6 +438,7 @@ done:
         *err = own;
     decant_recovery_close(&s.found);
     dcn_buf_close(&s.transactions);
+    dcn_buf_close(&s.followed);
     dcn_dir_close(&s.dir);
     dcn_free(&name);
     return rc;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/ckd.h"
 #include "base/sort.h"
 #include "base/thread.h"
@@ -29,7 +30,10 @@ struct dcn_source {
     dcn_arena memory; /* names of claims */
 };
 
+#define ENDING ".moving"
+
 enum {
+    NAME_MOST = 255,
     GAP = 4096,  /* up to here it costs less to read a gap and throw it away than to call again */
     BATCH = 256, /* ranges given to the system at a time */
 };
@@ -77,6 +81,60 @@ decant_status dcn_source_refuse(dcn_kind kind, decant_error *err)
     return DECANT_UNSUPPORTED;
 }
 
+/* --- those that are given up --------------------------------------------------------------------------------------- */
+
+decant_status dcn_moving_name(const char *name, char **out, decant_error *err)
+{
+    size_t len = strlen(name), most = NAME_MOST - (sizeof ENDING - 1);
+    dcn_buf text = {0};
+    decant_status rc;
+
+    if (len > most) {
+        name += len - most;
+        while (((uint8_t)*name & 0xC0) == 0x80)
+            name++;
+    }
+    dcn_buf_text(&text, name);
+    dcn_buf_put(&text, ENDING, sizeof ENDING);
+    if ((rc = dcn_buf_check(&text, err)))
+        dcn_buf_close(&text);
+    else
+        *out = (char *)text.data;
+    return rc;
+}
+
+/* What it is, a note on it says: where the journal is of who gives it up. */
+static decant_status refuse_given(dcn_file *file, decant_error *err)
+{
+    char journal[4096];
+    decant_status rc = dcn_file_read_note(file, journal, sizeof journal, err);
+
+    if (rc)
+        return rc == DECANT_NOT_FOUND || rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
+    decant_error_set(err, DECANT_INTERRUPTED,
+                     "it may be incomplete: a save that gives it up is under way, or was interrupted");
+    dcn_error_hint(err, "decant recover '%s' shows it", journal);
+    return DECANT_INTERRUPTED;
+}
+
+decant_status dcn_source_missing(dcn_dir *dir, const char *name, decant_status rc, decant_error *err)
+{
+    dcn_file *file = NULL;
+    char *moving = NULL;
+    decant_status given;
+
+    if (rc != DECANT_NOT_FOUND)
+        return rc;
+    if ((given = dcn_moving_name(name, &moving, err)) == DECANT_OK &&
+        dcn_dir_open(dir, moving, DCN_READ | DCN_NO_FOLLOW, 0, &file, NULL) == DECANT_OK)
+        given = refuse_given(file, err);
+    dcn_file_close(&file);
+    dcn_free(&moving);
+    return given ? given : rc;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------- */
+
 decant_status dcn_source_from_file(dcn_file **file, const char *path, dcn_source **out, decant_error *err)
 {
     dcn_source *source;
@@ -85,7 +143,7 @@ decant_status dcn_source_from_file(dcn_file **file, const char *path, dcn_source
 
     if (rc == DECANT_OK && facts.kind != DCN_KIND_REGULAR)
         rc = dcn_source_refuse(facts.kind, err);
-    if (rc)
+    if (rc || (rc = refuse_given(*file, err)))
         return blame(path, rc, err);
     source = create(path);
     if (!source)
@@ -101,13 +159,18 @@ decant_status dcn_source_from_file(dcn_file **file, const char *path, dcn_source
 decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, decant_error *err)
 {
     dcn_file *file = NULL;
-    decant_status rc;
+    dcn_dir *dir = NULL;
+    char *name = NULL;
+    decant_status rc = dcn_io_open(io, path, DCN_READ, &file, err);
 
-    if ((rc = dcn_io_open(io, path, DCN_READ, &file, err)))
-        return blame(path, rc, err);
-    rc = dcn_source_from_file(&file, file->path, out, err);
+    if (rc == DECANT_OK)
+        rc = dcn_source_from_file(&file, file->path, out, err);
+    else if (rc == DECANT_NOT_FOUND && dcn_io_split(io, path, &dir, &name, NULL) == DECANT_OK)
+        rc = dcn_source_missing(dir, name, rc, err);
+    dcn_free(&name);
+    dcn_dir_close(&dir);
     dcn_file_close(&file);
-    return rc;
+    return blame(path, rc, err);
 }
 
 decant_status dcn_source_from_reader(const decant_reader *reader, const char *name, dcn_source **out, decant_error *err)

@@ -12,29 +12,7 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 
-#define ENDING ".moving"
-
-enum { NAME_MOST = 255, LOOK = 4096 /* bytes that are looked at together */ };
-
-decant_status dcn_moving_name(const char *name, char **out, decant_error *err)
-{
-    size_t len = strlen(name), most = NAME_MOST - (sizeof ENDING - 1);
-    dcn_buf text = {0};
-    decant_status rc;
-
-    if (len > most) {
-        name += len - most;
-        while (((uint8_t)*name & 0xC0) == 0x80)
-            name++;
-    }
-    dcn_buf_text(&text, name);
-    dcn_buf_put(&text, ENDING, sizeof ENDING);
-    if ((rc = dcn_buf_check(&text, err)))
-        dcn_buf_close(&text);
-    else
-        *out = (char *)text.data;
-    return rc;
-}
+enum { LOOK = 4096 /* bytes that are looked at together */ };
 
 decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err)
 {

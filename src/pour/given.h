@@ -22,9 +22,6 @@ typedef struct dcn_given {
     dcn_mark mark;          /* its last one; upto 0: it has none */
 } dcn_given;
 
-/* "<name>.moving"; the name is cut at its beginning where that is too long. @param out [owned] */
-decant_status dcn_moving_name(const char *name, char **out, decant_error *err);
-
 /* Describes one; nothing is opened. @param dir [lent] outlives it */
 decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err);
 

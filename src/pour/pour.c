@@ -246,10 +246,12 @@ static decant_status leave(const dcn_pouring *p, decant_error *err)
     if (p->drain.committed) {
         rc = dcn_error_recast(err, DECANT_PUBLISH_PENDING, "all is written, but not all is in place");
         dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
+    } else if (p->drain.ready) {
+        rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted while inputs were given up; nothing is lost");
+        dcn_error_hint(err, "decant recover --resume '%s' finishes it, decant recover --undo '%s' undoes it", path,
+                       path);
     } else {
-        rc = dcn_error_recast(err, DECANT_INTERRUPTED,
-                              p->drain.ready ? "interrupted while inputs were given up; nothing is lost"
-                                             : "interrupted when all was written");
+        rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted when all was written");
         dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
     }
     dcn_error_side(err, DECANT_SIDE_OUTPUT);

@@ -514,7 +514,7 @@ static decant_status half_moved(const char *path, decant_error *err)
 {
     decant_error_set(err, DECANT_INTERRUPTED,
                      "an earlier save was interrupted while it gave its inputs up; nothing is lost");
-    dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
+    dcn_error_hint(err, "decant recover --resume '%s' finishes it, decant recover --undo '%s' undoes it", path, path);
     return DECANT_INTERRUPTED;
 }
 
