@@ -314,6 +314,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
         cli_json_bytes(j, "shared", decant_report_shared(report, i));
         cli_json_text(j, "route", route);
         cli_json_text(j, "reason", reason);
+        cli_json_bool(j, "given", decant_report_given(report, i));
         cli_json_close(j, '}');
     }
     cli_json_close(j, ']');

@@ -59,7 +59,7 @@ typedef enum decant_status {
     DECANT_CALLBACK,        /* a callback failed without saying more */
     DECANT_CANCELLED,       /* the progress callback asked to stop */
     DECANT_NOT_DURABLE,     /* the new file is in place and whole, but power loss may undo it */
-    DECANT_INTERRUPTED,     /* a save was stopped half way, or an input is being given up by one; nothing is lost: recover it */
+    DECANT_INTERRUPTED,     /* a save was stopped half way, and nothing is lost: recover it */
     DECANT_PUBLISH_PENDING, /* all is written and will be in place, but is not yet: recovery finishes it */
     DECANT_NOT_REMOVED      /* saved, but a file that it supersedes could not be removed */
 } decant_status;
