@@ -80,7 +80,7 @@ bool dcn_drain_any(const dcn_drain *d)
 
 void dcn_drain_close(dcn_drain *d)
 {
-    size_t folders = d->intent && d->intent->folder_count ? d->intent->folder_count : 1;
+    size_t folders = d->dirs && d->intent->folder_count ? d->intent->folder_count : 1;
 
     for (size_t i = 0; d->given && i < d->intent->giving.count; i++)
         dcn_given_close(&d->given[i]);

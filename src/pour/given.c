@@ -97,15 +97,13 @@ decant_status dcn_given_open(dcn_given *g, bool has_begun, decant_error *err)
         (rc = look(g, g->moving, &other, &other_there, &other_fits, err)))
         return blame(g, name, rc, err);
     g->is_moving = other_fits;
-    if (own_there && !own_fits)
+    if (own_there && (!own_fits || (!has_begun && !other_fits && own.mtime != g->owned->mtime)))
         rc = changed(g, &own, err);
     else if (!has_begun && other_there && !other_fits)
         rc = blame(g, name = g->moving, decant_error_set(err, DECANT_EXISTS, "the name is taken that it would have"),
                    err);
     else if (!own_fits && !other_fits)
         rc = decant_error_set(err, DECANT_NOT_FOUND, "a file that is given up is not there");
-    else if (!has_begun && !other_fits && own.mtime != g->owned->mtime)
-        rc = changed(g, &own, err);
     else if (other_fits)
         rc = open_as(g, name = g->moving, &other, err);
     else
