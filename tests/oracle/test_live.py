@@ -328,7 +328,7 @@ class Models(Live):
                 self.same_file(back, model.theirs)
                 self.check_there(there, model)
                 came_back += 1
-        self.assertGreater(came_back, 5)
+        self.assertGreater(came_back, 0)
 
     def check_there(self, path, model):
         """What the reference finds in such a file."""
