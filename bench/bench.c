@@ -278,15 +278,142 @@ static void open_burnpack(const setup *s, bench_case *c)
     open_against(s, c, in, NULL, &peer, 2);
 }
 
+/* --- inputs that are used up: each contestant gets its own, made anew each time --- */
+
+#define COPY_IN "rm -rf \"$1\" && cp -r \"$0\" \"$1\" && find \"$1\" -type f -exec sync {} +"
+#define DROP_CACHE " && find \"$1\" -type f -exec dd if={} iflag=nocache count=0 status=none \\;"
+
+/* `in` becomes a copy of `original`, a file or a folder of files; in the page cache, or not. */
+static void remake(contestant *c, const char *original, const char *in, bool cached)
+{
+    const char *const prepare[] = {"sh", "-c", cached ? COPY_IN : COPY_IN DROP_CACHE, original, in};
+
+    memcpy(c->prepare, prepare, sizeof prepare);
+    c->in = in;
+}
+
+static contestant consume(const setup *s, const char *original, const char *in, const char *out, bool cached)
+{
+    contestant c = {.name = "decant --consume",
+                    .argv = {s->decant, "convert", "-q", "--consume", in, "-o", out},
+                    .out = out,
+                    .verify = {s->decant, "diff", "-q", original, out}};
+
+    remake(&c, original, in, cached);
+    return c;
+}
+
+/* What who has no decant does, durably. */
+static contestant move(const setup *s, const char *original, const char *in, const char *out, bool cached)
+{
+    contestant c = {.name = "cp + fsync + rm",
+                    .argv = {"sh", "-c",
+                             "cp --reflink=never \"$0\" \"$1\" && sync \"$1\" \"$2\" && rm \"$0\" && sync \"$2\"", in,
+                             out, s->disk},
+                    .out = out,
+                    .verify = {"cmp", original, out}};
+
+    remake(&c, original, in, cached);
+    return c;
+}
+
+static void drain(const setup *s, bench_case *c, bool cached)
+{
+    const char *original = model(s, s->tmpfs, s->quick ? "llama-7b/128" : "llama-7b/13", "original.safetensors");
+    const char *in = text(s->disk, "/used-up.safetensors");
+
+    c->who[0] = consume(s, original, in, text(s->disk, "/decant.bpk"), cached);
+    c->who[1] = move(s, original, in, text(s->disk, "/cp"), cached);
+    c->count = 2;
+    c->bytes = file_size(original);
+}
+
+static void drain_cached(const setup *s, bench_case *c)
+{
+    drain(s, c, true);
+    c->what = "llama-7b/13, safetensors to Burnpack, moved on one disk, durable, cached";
+    c->aim = 1;
+}
+
+static void drain_cold(const setup *s, bench_case *c)
+{
+    drain(s, c, false);
+    c->what = "the same, not cached";
+    c->aim = 1 / 1.10;
+}
+
+static void drain_interleaved(const setup *s, bench_case *c)
+{
+    static const char generate[] =
+        "mkdir \"$1\" && for i in $(seq -w 0 63); do \"$0\" part-$i:$2x1048576 \"$1\"/$i.safetensors || exit; done";
+    static const char merge[] = "exec \"$0\" convert -q $3 \"$1\"/* -o \"$2\"";
+    static const char cat[] = "cat \"$0\"/* >\"$1\" && sync \"$1\" \"$2\" && rm -r \"$0\" && sync \"$2\"";
+    const char *original = text(s->tmpfs, "/parts"), *whole = text(s->tmpfs, "/whole.safetensors");
+    const char *in = text(s->disk, "/parts"), *out = text(s->disk, "/decant.safetensors");
+    const char *const make_parts[] = {
+        "sh", "-c", generate, text(s->tools, "/decant-generate"), original, s->quick ? "1" : "16", NULL};
+    const char *const make_whole[] = {"sh", "-c", merge, s->decant, original, whole, NULL};
+
+    if (run_quietly(make_parts) || run_quietly(make_whole)) {
+        fprintf(stderr, "decant-bench: cannot make %s\n", whole);
+        exit(1);
+    }
+    c->what = "64 files of 16 MiB, whose tensors take turns in the output, moved on one disk, durable, cached";
+    c->who[0] = (contestant){.name = "decant --consume",
+                             .argv = {"sh", "-c", merge, s->decant, in, out, "--consume"},
+                             .out = out,
+                             .verify = {"cmp", whole, out}};
+    c->who[1] = (contestant){.name = "cat + fsync + rm",
+                             .argv = {"sh", "-c", cat, in, text(s->disk, "/cat"), s->disk},
+                             .out = text(s->disk, "/cat")};
+    remake(&c->who[0], original, in, true);
+    remake(&c->who[1], original, in, true);
+    c->count = 2;
+    c->aim = 1 / 1.15;
+    c->bytes = file_size(whole);
+}
+
+static void clone_whole(const setup *s, bench_case *c)
+{
+    const char *original = model(s, s->tmpfs, s->quick ? "llama-7b/128" : "llama-7b/13", "original.safetensors");
+    const char *in = text(s->disk, "/used-up.safetensors");
+
+    c->what = "llama-7b/13, safetensors to safetensors: its blocks are shared, then it goes";
+    c->who[0] = consume(s, original, in, text(s->disk, "/decant.safetensors"), true);
+    c->who[1] = move(s, original, in, text(s->disk, "/cp"), true);
+    c->count = 2;
+    c->aim = 40;
+    c->bytes = file_size(original);
+}
+
+typedef enum need { NOTHING, PEERS, SHARED_BLOCKS } need;
+
 static const struct {
     const char *name;
     void (*make)(const setup *s, bench_case *c);
-    bool needs_peers;
+    need needs;
 } cases[] = {
-    {"convert-cached", convert_cached, false},   {"convert-durable", convert_durable, false},
-    {"small-100k", small_tensors, false},        {"open-100k-safetensors", open_safetensors, true},
-    {"open-100k-burnpack", open_burnpack, true},
+    {"convert-cached", convert_cached, NOTHING},  {"convert-durable", convert_durable, NOTHING},
+    {"small-100k", small_tensors, NOTHING},       {"drain-cached", drain_cached, NOTHING},
+    {"drain-cold", drain_cold, NOTHING},          {"drain-interleaved", drain_interleaved, NOTHING},
+    {"clone-whole", clone_whole, SHARED_BLOCKS},  {"open-100k-safetensors", open_safetensors, PEERS},
+    {"open-100k-burnpack", open_burnpack, PEERS},
 };
+
+/* What a case lacks here; NULL: nothing. */
+static const char *lacks(const setup *s, need needs)
+{
+    const char *one = text(s->disk, "/one-block"), *other = text(s->disk, "/other-block");
+    const char *const share[] = {
+        "sh", "-c",  "head -c 4096 /dev/zero >\"$0\" && cp --reflink=always \"$0\" \"$1\" 2>/dev/null",
+        one,  other, NULL};
+
+    if (needs == PEERS && !s->peers[0])
+        return "the peers are not built (DECANT_PEERS)";
+    if (needs == SHARED_BLOCKS && run_quietly(share))
+        return "the disk's file system does not share blocks (--disk)";
+    return NULL;
+}
 
 /* --- the run --- */
 
@@ -373,11 +500,12 @@ int main(int argc, char **argv)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bench_case c = {.name = cases[i].name};
+        const char *lacking;
 
         if (s.filter && !strstr(cases[i].name, s.filter))
             continue;
-        if (cases[i].needs_peers && !s.peers[0]) {
-            printf("\n%s: skipped, the peers are not built (DECANT_PEERS)\n", cases[i].name);
+        if ((lacking = lacks(&s, cases[i].needs))) {
+            printf("\n%s: skipped, %s\n", cases[i].name, lacking);
             continue;
         }
         cases[i].make(&s, &c);

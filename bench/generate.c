@@ -5,6 +5,7 @@
  *
  * llama-7b/N        291 tensors of Llama 2 7B in BF16, rows divided by N: N = 16 is 0.8 GB, N = 13 about 1 GiB
  * small-COUNTxSIZE  COUNT tensors of SIZE bytes (U8), names of 80 bytes, some not ASCII, in the worst order for sorting
+ * part-K:COUNTxSIZE part K of a model: between two of its tensors stands one of each other part, in the order of names
  * one-huge:SIZE     one U8 tensor
  */
 #include <inttypes.h>
@@ -117,14 +118,29 @@ static decant_status add_small(decant_model *model, uint64_t count, uint64_t siz
     return rc;
 }
 
+static decant_status add_part(decant_model *model, uint64_t part, uint64_t count, uint64_t size, decant_error *err)
+{
+    decant_status rc = DECANT_OK;
+
+    for (uint64_t i = 0; i < count && !rc; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "layers.%05" PRIu64 ".experts.%03" PRIu64, i, part);
+        rc = add(model, name, DECANT_U8, 1, &size, 1, err);
+    }
+    return rc;
+}
+
 static decant_status add_workload(decant_model *model, const char *workload, decant_error *err)
 {
-    uint64_t a, b;
+    uint64_t a, b, c;
 
     if (sscanf(workload, "llama-7b/%" SCNu64, &a) == 1 && a >= 1 && a <= 4096)
         return add_llama(model, a, err);
     if (sscanf(workload, "small-%" SCNu64 "x%" SCNu64, &a, &b) == 2)
         return add_small(model, a, b, err);
+    if (sscanf(workload, "part-%" SCNu64 ":%" SCNu64 "x%" SCNu64, &a, &b, &c) == 3)
+        return add_part(model, a, b, c, err);
     if (sscanf(workload, "one-huge:%" SCNu64, &a) == 1)
         return add(model, "weight", DECANT_U8, 1, &a, 1, err);
     return decant_error_set(err, DECANT_BAD_CALL, "no workload '%s'", workload);
@@ -138,7 +154,7 @@ int main(int argc, char **argv)
     decant_status rc;
 
     if (argc != 3) {
-        fputs("usage: decant-generate llama-7b/N|small-COUNTxSIZE|one-huge:SIZE OUT\n", stderr);
+        fputs("usage: decant-generate llama-7b/N|small-COUNTxSIZE|part-K:COUNTxSIZE|one-huge:SIZE OUT\n", stderr);
         return 2;
     }
     options.replace = 1;

@@ -119,6 +119,8 @@ sample run_once(const contestant *who)
     s.failed = true;
     if (who->out)
         unlink(who->out);
+    if (who->prepare[0] && run_quietly(who->prepare))
+        return s;
     settle();
     fflush(NULL);
     if (pipe(pipe_fds))

@@ -12,10 +12,11 @@ typedef struct contestant {
     const char *name;
     const char *argv[MOST_ARGS];                      /* NULL ends */
     int (*function)(const char *in, const char *out); /* run in a child; its exit status */
-    bool syncs_output;             /* fsync `out` and its folder in the timer: what a careful user of `cp` would do */
-    bool reports_ns;               /* prints {"open_ns":{"median":N}}: that is its time */
-    const char *in, *out;          /* out NULL: writes nothing */
-    const char *verify[MOST_ARGS]; /* a command that succeeds if `out` is right; [0] NULL: none */
+    bool syncs_output;              /* fsync `out` and its folder in the timer: what a careful user of `cp` would do */
+    bool reports_ns;                /* prints {"open_ns":{"median":N}}: that is its time */
+    const char *in, *out;           /* out NULL: writes nothing */
+    const char *prepare[MOST_ARGS]; /* a command that is run first, out of the timer: it makes `in`; [0] NULL: none */
+    const char *verify[MOST_ARGS];  /* a command that succeeds if `out` is right; [0] NULL: none */
 } contestant;
 
 typedef struct sample {
@@ -29,7 +30,7 @@ typedef struct sample {
     bool failed;
 } sample;
 
-/* Removes `out`, waits until the disk is still, runs, measures. */
+/* Removes `out`, prepares, waits until the disk is still, runs, measures. */
 sample run_once(const contestant *who);
 
 /* Runs a command to its end with its output hidden. @return its exit status, -1 if it did not start */
