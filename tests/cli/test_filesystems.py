@@ -2,35 +2,22 @@
 
 import json
 import os
-import subprocess
+
+import images
 import support
-import tempfile
 
 SIZE = 20_000_000
-MAKE = {"btrfs": ["mkfs.btrfs", "-q"], "xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"]}
 
 
 def used(folder):
     os.sync()
-    space = os.statvfs(folder)
-    return (space.f_blocks - space.f_bfree) * space.f_frsize
+    return images.used(folder)
 
 
-class Sharing(support.Case):
+class Sharing(images.Case):
     def mounted(self, kind):
         """A new file system of this kind with a model on it; its folder."""
-        place = tempfile.TemporaryDirectory(prefix="decant-image-")
-        self.addCleanup(place.cleanup)
-        image, folder = os.path.join(place.name, "image"), os.path.join(place.name, "folder")
-        os.mkdir(folder)
-        with open(image, "wb") as f:
-            f.truncate(400 << 20)
-        try:
-            subprocess.run(MAKE[kind] + [image], check=True, capture_output=True)
-            subprocess.run(["mount", "-o", "loop", image, folder], check=True, capture_output=True)
-        except (FileNotFoundError, subprocess.CalledProcessError) as why:
-            self.skipTest("no %s can be mounted here: %s" % (kind, why))
-        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        folder = super().mounted(kind)
         data = os.urandom(SIZE)
         half = SIZE // 2
         support.write_model(os.path.join(folder, "m.safetensors"),

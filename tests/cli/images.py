@@ -1,0 +1,87 @@
+"""File systems of a test's own, each in an image, and how much of one is used."""
+
+import os
+import random
+import subprocess
+import tempfile
+import threading
+
+import support
+
+MAKE = {
+    "btrfs": ["mkfs.btrfs", "-q"],
+    "ext4": ["mkfs.ext4", "-q", "-m", "0"],
+    "xfs": ["mkfs.xfs", "-q"],
+}
+UNIT = 64 << 10
+
+
+def used(folder):
+    space = os.statvfs(folder)
+    return (space.f_blocks - space.f_bfree) * space.f_frsize
+
+
+def free(folder):
+    space = os.statvfs(folder)
+    return space.f_bavail * space.f_frsize
+
+
+class Gauge(threading.Thread):
+    """The most that is used of a file system meanwhile: a lower bound, since it only looks again and again."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder, self.top, self.stop = folder, used(folder), threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.join()
+
+    def run(self):
+        while not self.stop.wait(0.002):
+            self.top = max(self.top, used(self.folder))
+
+
+class Case(support.Case):
+    def mounted(self, kind, size=400 << 20, make=(), options="loop"):
+        """A new file system of this kind; its folder. Its image is mostly holes."""
+        place = tempfile.TemporaryDirectory(prefix="decant-image-")
+        self.addCleanup(place.cleanup)
+        image, folder = os.path.join(place.name, "image"), os.path.join(place.name, "folder")
+        os.mkdir(folder)
+        with open(image, "wb") as f:
+            f.truncate(size)
+        try:
+            if kind == "tmpfs":
+                subprocess.run(["mount", "-t", kind, "-o", "size=%d" % size, "none", folder], check=True, capture_output=True)
+            else:
+                subprocess.run([*MAKE[kind], *make, image], check=True, capture_output=True)
+                subprocess.run(["mount", "-o", options, image, folder], check=True, capture_output=True)
+        except (FileNotFoundError, subprocess.CalledProcessError) as why:
+            self.skipTest("no %s can be mounted here: %s" % (kind, why))
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        return folder
+
+    def leave_free(self, folder, size, slack=UNIT):
+        """Fills a file system, or takes from what fills it, until `size` bytes are free, and at most `slack` more or less."""
+        for i in range(400):
+            os.sync()
+            more = free(folder) - size
+            if abs(more) <= slack:
+                return
+            if more > 0:
+                with open(os.path.join(folder, ".filler%03d" % len(os.listdir(folder))), "wb") as f:
+                    for at in range(0, min(more, 64 << 20), 1 << 20):  # written: what is reserved is counted otherwise on btrfs
+                        f.write(random.randbytes(min(1 << 20, more - at)))
+            else:
+                filler = max(name for name in os.listdir(folder) if name.startswith(".filler"))
+                length = os.path.getsize(os.path.join(folder, filler)) + more // 4096 * 4096
+                if length > 0:
+                    os.truncate(os.path.join(folder, filler), length)
+                else:
+                    os.remove(os.path.join(folder, filler))
+        self.fail("the file system does not fill: %d of %d bytes free" % (free(folder), size))
