@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/sort.h"
+#include "pour/given.h"
 
 enum { WRITE_BITS = 0222, ALL_WRITE = 02, STICKY = 01000, ASSUMED_UNIT = 64 << 10 };
 
@@ -331,9 +332,9 @@ typedef struct walk {
     const dcn_plans *plans;
     const dcn_run **by_output; /* the runs, by their places there */
     uint8_t **touched;         /* by output and unit: it counts */
-    uint64_t units, top;       /* of the parts; beyond the inputs, at the highest point */
-    uint64_t room;             /* bytes that the batch still takes */
-    uint64_t freed, last, now; /* units of the sources; that the batch before this one frees, and this one */
+    uint64_t held, top;        /* bytes of the parts; beyond the inputs, at the highest point */
+    uint64_t room;             /* that the batch still takes */
+    uint64_t freed, last, now; /* of the sources; what the batch before this one frees, and this one */
 } walk;
 
 static void touch(walk *w, uint32_t output, uint64_t from, uint64_t upto)
@@ -341,7 +342,7 @@ static void touch(walk *w, uint32_t output, uint64_t from, uint64_t upto)
     uint64_t unit = w->giving->unit;
 
     for (uint64_t k = from / unit; from < upto && k <= (upto - 1) / unit; k++) {
-        w->units += !w->touched[output][k];
+        w->held += w->touched[output][k] ? 0 : unit;
         w->touched[output][k] = 1;
     }
 }
@@ -363,14 +364,14 @@ static void touch_rest(walk *w)
     }
 }
 
-/* Units of a source that can go when its mark comes from `from` to `upto`. */
+/* Bytes of a source that can go when its mark comes from `from` to `upto`, in whole units; the last may be a short one. */
 static uint64_t count_freed(const dcn_giving *giving, uint32_t source, uint64_t from, uint64_t upto)
 {
     uint64_t unit = giving->unit, size = giving->items[source].file.size, freed = 0, begin, end;
 
     for (uint64_t at = from / unit * unit; dcn_runs_cover(&giving->runs, source, at, upto, UINT64_MAX, &begin, &end);
          at = end) {
-        uint64_t first = (begin + unit - 1) / unit, last = end == size ? (end + unit - 1) / unit : end / unit;
+        uint64_t first = (begin + unit - 1) / unit * unit, last = end == size ? end : end / unit * unit;
 
         freed += last > first ? last - first : 0;
     }
@@ -379,8 +380,8 @@ static uint64_t count_freed(const dcn_giving *giving, uint32_t source, uint64_t 
 
 static void end_batch(walk *w)
 {
-    if (w->units > w->freed && w->units - w->freed > w->top)
-        w->top = w->units - w->freed;
+    if (w->held > w->freed && w->held - w->freed > w->top)
+        w->top = w->held - w->freed;
     w->freed += w->last;
     w->last = w->now;
     w->now = 0;
@@ -430,20 +431,20 @@ static decant_status begin_walk(walk *w, decant_error *err)
     return DECANT_OK;
 }
 
-/* Units beyond the inputs at the highest point, with this size of batches. */
-static decant_status walk_all(const dcn_giving *giving, const dcn_plans *plans, uint64_t *units, decant_error *err)
+/* Bytes beyond the inputs at the highest point, with this size of batches. */
+static decant_status walk_all(const dcn_giving *giving, const dcn_plans *plans, uint64_t *top, decant_error *err)
 {
     walk w = {.giving = giving, .plans = plans, .room = giving->batch};
     decant_status rc = begin_walk(&w, err);
 
     if (rc == DECANT_OK) {
         touch_rest(&w);
-        w.top = w.units;
+        w.top = w.held;
         for (uint32_t i = 0; i < giving->count; i++)
             if (giving->items[i].drained)
                 walk_source(&w, i);
         end_batch(&w);
-        *units = w.top;
+        *top = w.top;
     }
     for (size_t i = 0; w.touched && i < plans->count; i++)
         dcn_free(&w.touched[i]);
@@ -452,32 +453,54 @@ static decant_status walk_all(const dcn_giving *giving, const dcn_plans *plans, 
     return rc;
 }
 
-/* The longest extent of what is drained: some file systems free whole ones only. */
-static uint64_t longest_extent(const dcn_give *give)
+/* Bytes of [from, upto), which is in no run, that are written anew; else the extents at both its ends stay. */
+static uint64_t count_gap(uint64_t from, uint64_t upto, uint64_t unit, uint64_t extent)
 {
-    uint64_t most = 0;
+    uint64_t kept = from < upto ? (upto + unit - 1) / unit * unit - from / unit * unit : 0;
+
+    return kept > DCN_RENEWED_MOST ? 2 * extent : kept;
+}
+
+/*
+ * What is not free although it is given up, where that are whole extents only: one that a mark divides, and what gaps keep.
+ */
+static uint64_t count_extents(const dcn_give *give)
+{
+    const dcn_giving *giving = &give->intent.giving;
+    uint64_t divided = 0, kept = 0;
     dcn_extents extents;
 
-    for (size_t i = 0; i < give->intent.giving.count; i++)
-        if (give->intent.giving.items[i].drained && dcn_source_extents(give->sources[i], &extents, NULL) == DECANT_OK &&
-            extents.largest > most)
-            most = extents.largest;
-    return most;
+    for (uint32_t i = 0; i < giving->count; i++) {
+        uint64_t size = giving->items[i].file.size, at = 0, begin, end, all = 0;
+
+        if (!giving->items[i].drained || dcn_source_extents(give->sources[i], &extents, NULL) || !extents.largest)
+            continue;
+        for (; dcn_runs_cover(&giving->runs, i, at, UINT64_MAX, UINT64_MAX, &begin, &end); at = end)
+            all += count_gap(at, begin, giving->unit, extents.largest);
+        all += count_gap(at, size, giving->unit, extents.largest);
+        kept += dcn_min(all, size);
+        divided = divided > extents.largest ? divided : extents.largest;
+    }
+    return divided + kept;
 }
 
 /* Smaller batches need less room and take longer. */
 static decant_status find_room(dcn_give *give, const dcn_give_terms *terms, const dcn_plans *plans,
                                const dcn_space *space, dcn_routes *routes, decant_error *err)
 {
-    enum { SPARE = 2, BEGIN = 4096 }; /* units; bytes of a journal without its cells and runs */
+    enum {
+        SPARE = 2,    /* units */
+        BEGIN = 4096, /* bytes of a journal without its cells and runs */
+        ABOUT = 8192  /* of what is kept about a file: where its pieces lie, the note on one that is given up */
+    };
     dcn_giving *giving = &give->intent.giving;
-    uint64_t extent = longest_extent(give), units = 0;
+    uint64_t more = count_extents(give) + BEGIN + ABOUT * (giving->count + plans->count), top = 0;
     decant_status rc;
 
     for (giving->batch = terms->batch;; giving->batch /= 2) {
-        if ((rc = walk_all(giving, plans, &units, err)))
+        if ((rc = walk_all(giving, plans, &top, err)))
             return rc;
-        routes->room = (units + SPARE) * giving->unit + extent + BEGIN + giving->runs.count * sizeof(dcn_run) +
+        routes->room = top + SPARE * giving->unit + more + giving->runs.count * sizeof(dcn_run) +
                        dcn_intent_cells(&give->intent) * DCN_JOURNAL_CELL;
         routes->room -= dcn_min(routes->room, routes->shared);
         if (routes->room <= space->free || giving->batch / 2 < terms->least)

@@ -73,6 +73,7 @@ static decant_status look(const dcn_given *g, const char *name, dcn_facts *now, 
 
 static decant_status open_as(dcn_given *g, const char *name, const dcn_facts *expected, decant_error *err)
 {
+    dcn_extents extents;
     dcn_facts now;
     decant_status rc;
 
@@ -82,6 +83,7 @@ static decant_status open_as(dcn_given *g, const char *name, const dcn_facts *ex
     if (!dcn_facts_same_file(&now, expected))
         return changed(g, &now, err);
     g->has_holes = now.blocks < now.size;
+    g->whole_extents = dcn_file_extents(g->file, &extents, NULL) == DECANT_OK && extents.largest;
     g->mtime = now.mtime;
     return dcn_file_lock(g->file, err);
 }
@@ -239,44 +241,67 @@ static decant_status is_zero(dcn_given *g, uint64_t at, uint64_t upto, bool *zer
     return DECANT_OK;
 }
 
+/* Whatever stops in the middle of it leaves the same bytes. */
+static decant_status renew(dcn_given *g, uint64_t from, uint64_t upto, decant_error *err)
+{
+    uint8_t bytes[LOOK];
+    decant_status rc = DECANT_OK;
+
+    if (!g->whole_extents || upto - from > DCN_RENEWED_MOST)
+        return DECANT_OK;
+    for (uint64_t at = from; at < upto && rc == DECANT_OK; at += LOOK) {
+        dcn_range range = {at, bytes, (size_t)dcn_min(upto - at, LOOK)};
+        dcn_chunk chunk = {bytes, range.len};
+
+        if ((rc = dcn_file_read(g->file, &range, 1, err)) == DECANT_OK)
+            rc = dcn_file_write(g->file, at, &chunk, 1, err);
+    }
+    return rc;
+}
+
 static decant_status punch(dcn_given *g, uint64_t from, uint64_t upto, decant_error *err)
 {
     return from < upto ? dcn_file_punch(g->file, from, upto - from, err) : DECANT_OK;
 }
 
 /* keeps (2) */
-decant_status dcn_given_free(dcn_given *g, const dcn_giving *giving, uint64_t from, uint64_t upto, decant_error *err)
+static decant_status free_units(dcn_given *g, const dcn_giving *giving, uint64_t from, uint64_t upto, decant_error *err)
 {
     uint32_t source = (uint32_t)(g->owned - giving->items);
     uint64_t unit = giving->unit, size = g->owned->file.size;
     uint64_t hull = from / unit * unit, at = hull, end = (upto + unit - 1) / unit * unit;
-    dcn_facts now;
-    decant_status rc;
+    decant_status rc, renewed = DECANT_OK;
 
     /* [hull, at) may go */
     while (at < end) {
-        uint64_t covered = end, next = end, gap_end;
+        uint64_t gap_end = end, next = end, kept = at / unit * unit;
+        bool more = dcn_runs_cover(&giving->runs, source, at, dcn_min(upto, end), UINT64_MAX, &gap_end, &next);
         bool zero = false;
 
-        if (dcn_runs_cover(&giving->runs, source, at, dcn_min(upto, end), UINT64_MAX, &covered, &next))
-            gap_end = covered;
-        else
-            gap_end = end;
         if (gap_end - at <= 2 * unit && (rc = is_zero(g, at, dcn_min(gap_end, size), &zero, err)))
-            return blame(g, g->moving, rc, err);
+            return rc;
         if (gap_end > at && !zero) {
-            if ((rc = punch(g, hull, at / unit * unit, err)))
-                return blame(g, g->moving, rc, err);
+            if ((rc = punch(g, hull, kept, err)))
+                return rc;
             hull = (gap_end + unit - 1) / unit * unit;
+            if (renewed == DECANT_OK && (more || upto >= size)) /* else it goes with the next mark */
+                renewed = renew(g, kept, dcn_min(hull, size), err);
         }
         at = next;
     }
-    if (hull < end && (rc = punch(g, hull, end, err)))
-        return blame(g, g->moving, rc, err);
-    if ((rc = dcn_file_facts(g->file, &now, err)))
-        return blame(g, g->moving, rc, err);
-    g->mtime = now.mtime;
-    return DECANT_OK;
+    rc = punch(g, hull, end, err);
+    return rc ? rc : renewed;
+}
+
+decant_status dcn_given_free(dcn_given *g, const dcn_giving *giving, uint64_t from, uint64_t upto, decant_error *err)
+{
+    decant_status rc = free_units(g, giving, from, upto, err), later;
+    dcn_facts now;
+
+    /* our own changes, also where it failed half way */
+    if ((later = dcn_file_facts(g->file, &now, rc ? NULL : err)) == DECANT_OK)
+        g->mtime = now.mtime;
+    return blame(g, g->moving, rc ? rc : later, err);
 }
 
 void dcn_given_lend(dcn_given *g, dcn_source *source)

@@ -17,6 +17,7 @@ typedef struct dcn_given {
     bool is_moving;         /* it has that name */
     bool is_aside;          /* and no other, durably */
     bool has_holes;         /* it has fewer blocks than bytes */
+    bool whole_extents;     /* what it gives up is free when whole extents are */
     bool in_doubt;          /* a sync of it or of its folder failed */
     int64_t mtime;          /* since our own last change */
     dcn_mark mark;          /* its last one; upto 0: it has none */
@@ -40,9 +41,12 @@ decant_status dcn_given_check(dcn_given *g, decant_error *err);
 /* Gives it its other name, durably, with a note that names the journal. Does nothing where it has it. */
 decant_status dcn_given_set_aside(dcn_given *g, const char *note, decant_error *err);
 
+enum { DCN_RENEWED_MOST = 1 << 20 /* bytes that are written anew so that the extents around them can go */ };
+
 /*
  * Frees what it no longer needs to hold: the units in [from, upto) of which each byte is in a run below `upto`, or reads as
- * zero. Whole hulls, since piece by piece frees nothing.
+ * zero. Whole hulls, since piece by piece frees nothing. Where only whole extents are free, what stays between two hulls is
+ * written anew, as it is: it would keep the extent that it shares with them.
  */
 decant_status dcn_given_free(dcn_given *g, const dcn_giving *giving, uint64_t from, uint64_t upto, decant_error *err);
 

@@ -64,6 +64,9 @@ bool sim_has_room(const simdisk *disk, const inode *i, uint64_t at, uint64_t len
     return wanted == 0 || i->system || disk->capacity == UINT64_MAX || wanted * disk->block <= sim_free_room(disk);
 }
 
+static void free_extents(const simdisk *disk, image *img, size_t first, size_t end);
+
+/* Where extents are free as a whole, a block that is written over is another one from now on: the old one is stuck. */
 static void allocate(const simdisk *disk, image *img, uint64_t at, uint64_t len, unsigned flags)
 {
     size_t first = first_block(disk, at), end = end_block(disk, at + len);
@@ -74,8 +77,16 @@ static void allocate(const simdisk *disk, image *img, uint64_t at, uint64_t len,
         sim_blob_resize(&img->blocks, end);
     else
         sim_blob_resize(&img->blocks, sim_blob_len(img->blocks)); /* one's own */
-    for (size_t k = first; k < end; k++)
-        img->blocks->bytes[k] |= (uint8_t)flags;
+    for (size_t k = first; k < end; k++) {
+        uint8_t *b = &img->blocks->bytes[k];
+        bool whole = k * disk->block >= at && (k + 1) * disk->block <= at + len;
+
+        if (disk->extent && whole && *b & flags & SIM_WRITTEN)
+            *b |= SIM_STUCK;
+        *b |= (uint8_t)flags;
+    }
+    if (disk->extent && !img->shared)
+        free_extents(disk, img, first, end);
 }
 
 /* Extents of which nothing is left are free: all of their blocks that were stuck. */

@@ -233,6 +233,18 @@ TEST(simdisk__with_extents_only_whole_ones_are_free)
     tear_down(&s);
 }
 
+TEST(simdisk__with_extents_what_is_written_over_is_another_one)
+{
+    scene s = set_up("aaaaaaaabbbbbbbb");
+
+    s.disk->extent = 16;
+    punch(&s, 0, 8);
+    CHECK_EQ(simdisk_used(s.disk), 16);
+    put(&s, 8, "bbbbbbbb");
+    CHECK_EQ(simdisk_used(s.disk), 8);
+    tear_down(&s);
+}
+
 TEST(simdisk__what_is_shared_frees_nothing)
 {
     scene s = set_up("aaaaaaaabbbbbbbb");

@@ -1,0 +1,111 @@
+"""Inputs that are given up, on real file systems: the room that it takes, and what is left when it is stopped."""
+
+import hashlib
+import json
+import os
+import random
+import struct
+
+import images
+import support
+
+NIGHTLY = os.environ.get("NIGHTLY") == "1"
+MIB = 1 << 20
+DATA = 2048 * MIB if NIGHTLY else 160 * MIB
+KINDS = ["ext4", "xfs", "btrfs", "tmpfs"]
+ENDINGS = ["safetensors", "bpk"]
+
+
+def pairs(kinds):
+    """Each file system with each format by night; by day each of them once."""
+    return [(kind, ENDINGS[i % 2]) for i, kind in enumerate(kinds)] if not NIGHTLY else \
+        [(kind, ending) for kind in kinds for ending in ENDINGS]
+
+
+def write_shards(folder, size, count, tensors=4, seed=1):
+    """A set of `count` files with about `size` bytes of noise; their paths."""
+    noise, each, paths = random.Random(seed), size // count // tensors, []
+    for i in range(count):
+        header = {"l%02d.t%d" % (i, t): {"dtype": "U8", "shape": [each], "data_offsets": [t * each, (t + 1) * each]}
+                  for t in range(tensors)}
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        paths.append(os.path.join(folder, "model-%05d-of-%05d.safetensors" % (i + 1, count)))
+        with open(paths[-1], "wb") as f:
+            f.write(struct.pack("<Q", len(text)) + text)
+            for at in range(0, each * tensors, MIB):
+                f.write(noise.randbytes(min(MIB, each * tensors - at)))
+    return paths
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else \
+            hashlib.blake2b(f.read()).hexdigest()
+
+
+class Room(images.Case):
+    def plan(self, paths, out, *flags):
+        result = self.decant("plan", *paths, "-o", out, "--consume", "--json", *flags)
+        return self.check_document(result)
+
+    def weights(self, *paths):
+        """What the tensors are, by name; wherever they lie."""
+        lines = self.works("digest", *paths).out.splitlines()
+        return sorted((line.split()[1], line.rsplit(":", 1)[1]) for line in lines if line.startswith("sha256"))
+
+    def consume(self, folder, paths, out, *flags):
+        """Gives the inputs up, to success. How many bytes more were used meanwhile than before."""
+        before = self.weights(*paths)
+        os.sync()
+        base = images.used(folder)
+        with images.Gauge(folder) as gauge:
+            document = json.loads(self.works("convert", *paths, "-o", out, "--consume", "--json", *flags).out)
+        self.assertEqual({source["route"] for source in document["inputs"]}, {"drain"})
+        self.assertEqual([path for path in paths if os.path.exists(path)], [])
+        self.assertEqual(self.weights(out), before)
+        return gauge.top - base
+
+    def test_never_more_of_the_disk_is_used_than_was_planned(self):
+        for kind, ending in pairs(["ext4", "xfs"]):  # btrfs frees when it likes: below
+            with self.subTest(kind, ending=ending):
+                folder = self.mounted(kind, 2 * DATA + 300 * MIB)
+                paths, out = write_shards(folder, DATA, 16), folder + "/out." + ending
+                room = int(self.plan(paths, out)["room"])
+                self.assertLess(room, 2 * 64 * MIB + MIB)
+                self.assertLessEqual(self.consume(folder, paths, out), room)
+
+    def test_a_set_becomes_one_file_where_a_twentieth_of_it_is_free(self):
+        for kind, ending in pairs(["ext4", "xfs"]):
+            with self.subTest(kind, ending=ending):
+                folder = self.mounted(kind, DATA + 300 * MIB)
+                paths, out = write_shards(folder, DATA, 16), folder + "/out." + ending
+                self.leave_free(folder, DATA // 20)
+                self.assertLessEqual(self.consume(folder, paths, out), DATA // 20 + images.UNIT)
+
+    def test_the_least_room_that_it_asks_for_is_enough_and_less_is_refused(self):
+        for kind in KINDS:
+            with self.subTest(kind):
+                folder = self.mounted(kind, DATA + 300 * MIB)
+                paths, out = write_shards(folder, DATA // 2, 8), folder + "/out.safetensors"
+                step = MIB if kind == "btrfs" else images.UNIT
+                self.leave_free(folder, MIB, step)
+                least = int(self.plan(paths, out)["error"]["expected"])
+                self.leave_free(folder, least - 2 * step, step)
+                refused = self.decant("convert", *paths, "-o", out, "--consume")
+                self.assertEqual(refused.code, 4, refused)
+                self.assertIn("%d bytes free" % images.free(folder), refused.err)
+                self.assertIn(str(least), refused.err)
+                self.leave_free(folder, least + step, step)
+                self.consume(folder, paths, out)
+
+    def test_a_small_model_asks_for_little(self):
+        folder = self.mounted("ext4")
+        paths = write_shards(folder, MIB, 1)
+        self.assertLess(int(self.plan(paths, folder + "/out.bpk")["room"]), 2 * MIB)
+        paths = write_shards(folder, 3000, 3)
+        self.assertLess(int(self.plan(paths, folder + "/out.bpk")["room"]), MIB // 2)
+
+
+if __name__ == "__main__":
+    support.main()
