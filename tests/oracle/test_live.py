@@ -198,7 +198,19 @@ def kept(tensors, scalars, metadata):
                if dtype_name(tensor["dtype"]) in KEPT)
     if "format" not in out:
         out.update({"format": "pt", "decant.added": "format"})
-    return out, ",".join(str(place[tensor["name"]]) for tensor in tensors)
+    return out, ",".join(str(place[tensor["name"]]) for tensor in in_order_of_data(tensors))
+
+
+def in_order_of_data(tensors):
+    """Tensors without bytes that lie at one place stand by name: their file does not say which was first."""
+    out, empty = [], []
+    for tensor in tensors:
+        if 0 in tensor["shape"]:
+            empty.append(tensor)
+        else:
+            out += sorted(empty, key=lambda t: t["name"].encode()) + [tensor]
+            empty = []
+    return out + sorted(empty, key=lambda t: t["name"].encode())
 
 
 def scratch():
