@@ -107,6 +107,8 @@ static int check_words(cli *c)
         return CLI_DONE;
     if (c->args.json)
         return cli_misuse(c, "leave --json out, or name a file", "standard output cannot hold a model and a document");
+    if (c->args.consume)
+        return cli_misuse(c, "name a file with -o OUT", "inputs are given up only for a file that is saved as a whole");
     if (c->args.prune)
         return cli_misuse(c, "leave --prune out", "standard output supersedes no file");
     if (!c->args.to)

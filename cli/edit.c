@@ -36,6 +36,9 @@ static int run(cli *c)
 
     if (!(a->rename.count || a->set.count || a->unset.count || a->put.count || a->drop.count))
         return cli_misuse(c, "say it with --set, --unset, --rename, --put or --drop", "nothing to change");
+    if (a->consume && !a->put.count)
+        return cli_misuse(c, "put something in with --put NAME=FILE, or leave --consume out",
+                          "--consume gives up the files that are put in, and there are none");
     if (a->output && !a->output[0])
         return cli_misuse(c, "name it with -o OUT", "the name of the output is empty");
     if (a->output && strcmp(a->output, "-") == 0)

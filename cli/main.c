@@ -333,6 +333,9 @@ static int run_command(cli *c, int count, char **argv)
     if (c->args.file_count < command->min_files || c->args.file_count > command->max_files)
         return cli_misuse(c, hint, "%s: %zu file%s given, expected %s", command->name, c->args.file_count,
                           cli_plural(c->args.file_count), command->usage[0] ? command->usage : "none");
+    for (size_t i = 0; i < c->args.file_count && c->args.consume; i++)
+        if (strcmp(c->args.files[i], "-") == 0)
+            return cli_misuse(c, "name the file", "standard input cannot be given up: it has no name that could go");
     return command->run(c);
 }
 

@@ -124,6 +124,8 @@ static void show_routes(const decant_report *report)
         else if (strcmp(route, "drain") == 0)
             snprintf(line, sizeof line, "%s moved (expected: %s), gone afterwards; about the time of a durable copy",
                      cli_thousands(number, alike), reason);
+        else if (strcmp(route, "remove") == 0)
+            snprintf(line, sizeof line, "%s gone afterwards (%s)", cli_thousands(number, alike), reason);
         else
             snprintf(line, sizeof line, "%s%scopied, %s afterwards (%s)", alike > 1 ? cli_thousands(number, alike) : "",
                      alike > 1 ? " " : "", then, reason);
@@ -174,6 +176,7 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_save_optio
 {
     const char *text;
     char number[CLI_NUMBER], other[CLI_NUMBER], line[128];
+    int used;
 
     if (s->in)
         cli_inputs_show(c, s->in);
@@ -192,8 +195,11 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_save_optio
                  cli_size(number, decant_report_padding(report)));
         put_row("layout", line);
     }
-    snprintf(line, sizeof line, decant_report_free(report) ? "%s needed, %s free" : "%s needed",
-             cli_size(number, decant_report_room(report)), cli_size(other, decant_report_free(report)));
+    used = snprintf(line, sizeof line, decant_report_free(report) ? "%s needed, %s free" : "%s needed",
+                    cli_size(number, decant_report_room(report)), cli_size(other, decant_report_free(report)));
+    if (c->args.consume)
+        snprintf(line + used, sizeof line - (size_t)used, "          a copy would need %s",
+                 cli_size(number, decant_report_size(report)));
     put_row("room", line);
     if (c->args.verbose && c->command->bit & (CLI_CONVERT | CLI_PLAN)) /* the others have one layout */
         show_prices(c, s, options);
@@ -215,6 +221,30 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_save_optio
     show_superseded(stdout, c, report, "old       ", true);
     show_readers(stdout, "opens in  ", report);
     puts("nothing was written");
+}
+
+/* What became of the inputs that were given up. */
+static void show_given(const decant_report *report)
+{
+    static const struct {
+        const char *route, *done;
+    } ways[] = {{"drain", "moved"}, {"clone", "shared"}, {"copy", "copied"}, {"remove", "not needed"}};
+    const char *path, *route, *reason, *comma = "  inputs   ";
+    char number[CLI_NUMBER];
+    uint64_t bytes;
+
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        size_t count = 0;
+
+        for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++)
+            count += decant_report_given(report, i) && strcmp(route, ways[w].route) == 0;
+        if (count) {
+            fprintf(stderr, "%s%s %s", comma, cli_thousands(number, count), ways[w].done);
+            comma = ", ";
+        }
+    }
+    if (comma[0] == ',')
+        fputs(", gone\n", stderr);
 }
 
 /* What was done, on standard error: it is no answer. */
@@ -249,6 +279,7 @@ static void show_saved(const cli *c, const cli_saving *s, const decant_report *r
     if (s->in)
         cli_inputs_show_changes(stderr, "  ", c, s->in);
     show_outputs(stderr, "  wrote    ", report);
+    show_given(report);
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
         uint64_t shared = decant_report_shared(report, i);
 
@@ -401,6 +432,8 @@ int cli_save(cli *c, const cli_saving *s, const char *format, bool plan_only)
     }
     if (rc == DECANT_CANCELLED)
         (void)decant_error_set(&err, rc, "stopped by a signal");
+    else if (rc == DECANT_INTERRUPTED && cli_signals_caught())
+        snprintf(err.message, sizeof err.message, "stopped by a signal while inputs were given up; nothing is lost");
     if (rc)
         status = cli_fail(c, &err, DECANT_SIDE_OUTPUT, name_of(c));
     decant_report_close(&report);

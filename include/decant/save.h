@@ -210,8 +210,8 @@ DECANT_API int decant_report_reader(const decant_report *report, size_t index, c
 DECANT_API int decant_report_superseded(const decant_report *report, size_t index, const char **path, const char **kept,
                                         int *removed);
 /**
- * Per source: path, bytes of it in the output, route ("clone": blocks are shared with it; "drain": they are moved; "copy") and why
- * nothing better, "" where nothing is. A plan judges by the kind of file system what can be shared, a save tells what was. 0 past the last.
+ * Per source: path, bytes of it in the output, route ("clone": blocks are shared with it; "drain": they are moved; "copy"; "remove":
+ * it goes, and nothing of it is needed) and why nothing better, "" where nothing is. A plan judges by the kind of file system what can be shared, a save tells what was. 0 past the last.
  */
 DECANT_API int decant_report_source(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
                                     const char **route, const char **reason);

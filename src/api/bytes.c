@@ -74,6 +74,11 @@ decant_status decant_bytes_own(decant_bytes *bytes, decant_error *err)
 {
     decant_status rc = DECANT_OK;
 
+    if (!bytes->len) {
+        (void)decant_error_set(err, DECANT_BAD_CALL, "it is empty, and has no bytes that could be given up");
+        dcn_error_hint(err, "leave it out, or do without giving up");
+        return DECANT_BAD_CALL;
+    }
     for (uint64_t at = 0; at < bytes->len && rc == DECANT_OK;) {
         dcn_claim claim = {.name = "", .at = at};
         dcn_place place;

@@ -75,12 +75,11 @@ decant_status dcn_open_input(const dcn_env *env, const char *path, const dcn_rea
 /* The file that was named, which may be an index of others, and all that its tensors lie in. */
 static decant_status own(decant_model *model, const dcn_input *in, decant_error *err)
 {
-    dcn_place place;
-    decant_status rc = DECANT_OK;
+    dcn_place place = {0};
 
-    if (in->bytes->len && dcn_backing_place(in->bytes, 0, &place))
-        rc = dcn_model_own(model, place.source, err);
-    return rc ? rc : dcn_model_claim(model, err);
+    if (in->bytes->len)
+        dcn_backing_place(in->bytes, 0, &place);
+    return dcn_model_claim(model, place.source, err);
 }
 
 decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,

@@ -433,7 +433,8 @@ decant_status dcn_recover(const dcn_env *env, const char *path, const decant_rec
     }
 done:
     if (rc && rc != DECANT_NOMEM)
-        dcn_error_side(&own, DECANT_SIDE_OUTPUT);
+        own.side =
+            DECANT_SIDE_OUTPUT; /* also of an input that is not what it was: that stands in the way of its save */
     if (rc && err)
         *err = own;
     decant_recovery_close(&s.found);

@@ -16,6 +16,7 @@ typedef struct line {
     const char *reason;
     dcn_way way;
     bool given;
+    bool unused; /* none of its bytes are in the outputs: an index of a set */
 } line;
 
 typedef struct target {
@@ -103,35 +104,56 @@ static bool copy_relics(decant_report *r, const dcn_relics *relics)
     return true;
 }
 
-/* Sources may be gone when the report is read. */
-static bool copy_routes(decant_report *r, const dcn_routes *routes)
+/* What is given up, and is not needed for it. */
+static bool copy_unused(decant_report *r, const dcn_routes *routes, const dcn_give *give)
 {
-    r->lines = dcn_arena_take(&r->memory, routes->count * sizeof *r->lines);
+    size_t last = 0;
+
+    for (size_t i = 0; i < give->intent.giving.count; i++) {
+        line *to = &r->lines[r->line_count];
+
+        if (dcn_routes_find(routes, give->sources[i], &last))
+            continue;
+        *to = (line){.path = copy_text(r, dcn_source_path(give->sources[i])),
+                     .reason = "none of its bytes are in the output",
+                     .given = true,
+                     .unused = true};
+        if (!to->path)
+            return false;
+        r->line_count++;
+    }
+    return true;
+}
+
+/* Sources may be gone when the report is read. */
+static bool copy_routes(decant_report *r, const dcn_routes *routes, const dcn_give *give)
+{
+    r->lines = dcn_arena_take(&r->memory, (routes->count + give->intent.giving.count) * sizeof *r->lines);
     if (!r->lines)
         return false;
     for (r->line_count = 0; r->line_count < routes->count; r->line_count++) {
         const dcn_route *from = &routes->items[r->line_count];
         line *to = &r->lines[r->line_count];
 
-        *to = (line){copy_text(r, dcn_source_path(from->source)),
-                     from->bytes,
-                     from->shared,
-                     from->reason,
-                     from->way,
-                     from->given};
+        *to = (line){.path = copy_text(r, dcn_source_path(from->source)),
+                     .bytes = from->bytes,
+                     .shared = from->shared,
+                     .reason = from->reason,
+                     .way = from->way,
+                     .given = from->given};
         if (!to->path)
             return false;
     }
-    return true;
+    return copy_unused(r, routes, give);
 }
 
 decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_relics *relics,
-                                const dcn_routes *routes, const dcn_cut *cut, const char *path, const char *format,
-                                decant_report **out, decant_error *err)
+                                const dcn_routes *routes, const dcn_give *give, const dcn_cut *cut, const char *path,
+                                const char *format, decant_report **out, decant_error *err)
 {
     decant_report *r = dcn_alloc(1, sizeof *r);
 
-    if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes) ||
+    if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes, give) ||
         !copy_landings(r, landings, plans->count) || !copy_relics(r, relics)) {
         decant_report_close(&r);
         return dcn_error_nomem(err);
@@ -191,7 +213,7 @@ void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const
 {
     report->verified = proof != NULL;
     snprintf(report->digest, sizeof report->digest, "%s", proof ? proof : "");
-    for (size_t i = 0; i < report->line_count; i++) {
+    for (size_t i = 0; i < routes->count; i++) {
         report->lines[i].shared = routes->items[i].shared;
         report->lines[i].reason = routes->items[i].reason;
     }
@@ -333,7 +355,7 @@ int decant_report_source(const decant_report *report, size_t index, const char *
         return 0;
     *path = l->path;
     *bytes = l->bytes;
-    *route = l->way == DCN_DRAIN ? "drain" : l->shared ? "clone" : "copy";
+    *route = l->unused ? "remove" : l->way == DCN_DRAIN ? "drain" : l->shared ? "clone" : "copy";
     *reason = l->reason;
     return 1;
 }

@@ -558,8 +558,8 @@ decant_status dcn_save(const dcn_env *env, const decant_model *model, const dcn_
     dcn_options_take(&s.options, sizeof s.options, options);
     if ((rc = plan(&s, plan_only, &failure)))
         goto done;
-    if (report && (rc = dcn_report_create(&s.plans, s.landings, &s.relics, &s.routes, &env->cut, s.path, s.format->name,
-                                          &made, &failure)))
+    if (report && (rc = dcn_report_create(&s.plans, s.landings, &s.relics, &s.routes, &s.give, &env->cut, s.path,
+                                          s.format->name, &made, &failure)))
         goto done;
     if (!plan_only)
         rc = pour(&s, &failure);

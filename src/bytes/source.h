@@ -66,9 +66,11 @@ decant_status dcn_sources_check(dcn_source *const *sources, size_t count, decant
 
 /* What a file holds that must not be lost when it is given up. */
 typedef struct dcn_claim {
-    const char *name; /* of a tensor; in the source's memory */
+    enum { DCN_CLAIM_TENSOR, DCN_CLAIM_TEXT, DCN_CLAIM_SCALAR } kind;
+    const char *name; /* of a tensor, or the key of a value; in the source's memory */
     size_t name_len;
-    uint64_t at, len; /* in the source */
+    uint64_t at, len; /* of a tensor, in the source; 0: it is empty */
+    uint64_t print;   /* of a value: dcn_value_print() */
 } dcn_claim;
 
 /*

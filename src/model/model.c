@@ -694,12 +694,41 @@ static decant_status claim_entry(decant_model *model, const dcn_entry *entry, de
     return rc;
 }
 
-decant_status dcn_model_claim(decant_model *model, decant_error *err)
+uint64_t dcn_value_print(const decant_value *value)
 {
-    decant_status rc = DECANT_OK;
+    uint64_t seed = (uint64_t)value->type, boolean = value->type == DECANT_VALUE_BOOL && value->as.boolean;
 
-    for (size_t i = 0; i < model->count && rc == DECANT_OK; i++)
-        rc = claim_entry(model, &model->entries[i], err);
+    if (is_text(value))
+        return XXH3_64bits_withSeed(value->as.text.data, value->as.text.len, seed);
+    return XXH3_64bits_withSeed(value->type == DECANT_VALUE_BOOL ? &boolean : &value->as.u64, sizeof(uint64_t), seed);
+}
+
+/* What was added for loaders is no part of the file's own. */
+static decant_status claim_value(const decant_model *model, dcn_source *named, const dcn_value *value,
+                                 decant_error *err)
+{
+    dcn_claim claim = {.kind = is_text(&value->value) ? DCN_CLAIM_TEXT : DCN_CLAIM_SCALAR,
+                       .name = value->key,
+                       .name_len = value->key_len,
+                       .print = dcn_value_print(&value->value)};
+
+    return dcn_model_is_for_loaders(model, value) ? DECANT_OK : dcn_source_claim(named, &claim, err);
+}
+
+decant_status dcn_model_claim(decant_model *model, dcn_source *named, decant_error *err)
+{
+    decant_status rc = named ? dcn_model_own(model, named, err) : DECANT_OK;
+
+    for (size_t i = 0; i < model->count && rc == DECANT_OK; i++) {
+        const dcn_entry *entry = &model->entries[i];
+
+        if (entry->data.len)
+            rc = claim_entry(model, entry, err);
+        else if (named)
+            rc = dcn_source_claim(named, &(dcn_claim){.name = entry->name, .name_len = entry->name_len}, err);
+    }
+    for (size_t i = 0; named && i < model->value_count && rc == DECANT_OK; i++)
+        rc = claim_value(model, named, &model->values[i], err);
     return rc;
 }
 

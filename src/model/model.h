@@ -202,8 +202,15 @@ const dcn_value *dcn_model_text(const decant_model *model, const char *key);
 /* A file that may be given up with the model: an index has no tensors of its own. */
 decant_status dcn_model_own(decant_model *model, dcn_source *source, decant_error *err);
 
-/* All files that its entries lie in may be given up; what they hold is remembered. */
-decant_status dcn_model_claim(decant_model *model, decant_error *err);
+/*
+ * All files that its entries lie in may be given up; what they hold is remembered, its values with the file that was named.
+ *
+ * @param named  [lent] that file, an index perhaps; NULL: it is none
+ */
+decant_status dcn_model_claim(decant_model *model, dcn_source *named, decant_error *err);
+
+/* The same for the same values, and as good as never for others. */
+uint64_t dcn_value_print(const decant_value *value);
 
 /* Adds a file that it lies in; the path is copied, and may be NULL. */
 decant_status dcn_model_lies_in(decant_model *model, const char *path, uint64_t size, decant_error *err);

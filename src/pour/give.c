@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "pour/given.h"
 
 enum { WRITE_BITS = 0222, ALL_WRITE = 02, STICKY = 01000, ASSUMED_UNIT = 64 << 10 };
@@ -226,33 +227,99 @@ static decant_status collect_runs(const dcn_give *give, const dcn_plans *plans, 
     return rc && rc != DECANT_LIMIT ? rc : dcn_runs_finish(runs, give->intent.giving.count, err);
 }
 
-static decant_status destroyed(const dcn_claim *claim, size_t more, decant_error *err)
+/* What is in no output as it is. */
+typedef struct losses {
+    size_t tensors, values;
+    const dcn_claim *first_tensor, *first_value;
+} losses;
+
+/* Whether an empty tensor is in the outputs, perhaps under another name. */
+static bool has_empty(const decant_model *model, const dcn_claim *c)
 {
-    decant_error_set(err, DECANT_LOSS, "giving the file up would destroy tensors that are in no output as they are");
-    dcn_error_tensor(err, claim->name, claim->name_len);
-    if (more)
-        dcn_error_found(err, "%zu more like it", more);
-    dcn_error_hint(err, "leave --consume out, or --allow loss destroys them");
-    return DECANT_LOSS;
+    size_t index;
+
+    if (!model->origins)
+        return dcn_model_find(model, c->name, c->name_len, &index) && !model->entries[index].data.len;
+    for (size_t i = 0; i < model->count; i++)
+        if (!model->entries[i].data.len && model->origins[i].name_len == c->name_len &&
+            memcmp(model->origins[i].name, c->name, c->name_len) == 0)
+            return true;
+    return false;
 }
 
-/* Every tensor of a source that is given up is in the outputs, bit for bit. */
-static decant_status check_covered(const dcn_give *give, const dcn_runs *runs, uint32_t source, decant_error *err)
+static bool is_covered(const dcn_claim *c, const dcn_runs *runs, uint32_t source, const decant_model *model)
 {
-    const dcn_claim *claims, *lost = NULL;
-    size_t count = dcn_source_claims(give->sources[source], &claims), more = 0;
+    const dcn_value *value;
+    uint64_t from, upto;
+
+    if (c->kind != DCN_CLAIM_TENSOR) {
+        value = dcn_model_value(model, c->name, c->name_len, c->kind == DCN_CLAIM_TEXT);
+        return value && dcn_value_print(&value->value) == c->print;
+    }
+    if (!c->len)
+        return has_empty(model, c);
+    return dcn_runs_cover(runs, source, c->at, c->at + c->len, UINT64_MAX, &from, &upto) && from == c->at &&
+           upto == c->at + c->len;
+}
+
+static void count_losses(const dcn_give *give, const dcn_runs *runs, uint32_t source, const decant_model *model,
+                         losses *lost)
+{
+    const dcn_claim *claims;
+    size_t count = dcn_source_claims(give->sources[source], &claims);
 
     for (size_t i = 0; i < count; i++) {
         const dcn_claim *c = &claims[i];
-        uint64_t from, upto;
 
-        if (c->len == 0 || (dcn_runs_cover(runs, source, c->at, c->at + c->len, UINT64_MAX, &from, &upto) &&
-                            from == c->at && upto == c->at + c->len))
+        if (is_covered(c, runs, source, model))
             continue;
-        more += lost != NULL;
-        lost = lost ? lost : c;
+        if (c->kind == DCN_CLAIM_TENSOR && !lost->tensors++)
+            lost->first_tensor = c;
+        if (c->kind != DCN_CLAIM_TENSOR && !lost->values++)
+            lost->first_value = c;
     }
-    return lost ? destroyed(lost, more, err) : DECANT_OK;
+}
+
+static decant_status destroys(const losses *lost, decant_error *err)
+{
+    char key[96];
+
+    if (lost->tensors) {
+        decant_error_set(err, DECANT_LOSS, "giving the file up would destroy what is in no output as it is");
+        dcn_error_tensor(err, lost->first_tensor->name, lost->first_tensor->name_len);
+    } else {
+        dcn_text_escape(key, sizeof key, lost->first_value->name, lost->first_value->name_len);
+        decant_error_set(err, DECANT_LOSS,
+                         "giving the file up would destroy its metadata '%s', which is in no output as it is", key);
+    }
+    if (lost->tensors + lost->values > 1)
+        dcn_error_found(err, "%zu more like it", lost->tensors + lost->values - 1);
+    dcn_error_hint(err, "leave --consume out, or --allow loss destroys it");
+    return DECANT_LOSS;
+}
+
+/* Every tensor of what is given up is in the outputs, bit for bit, and every value; what is not is told, or refused. */
+static decant_status check_covered(const dcn_give *give, const dcn_give_terms *terms, const dcn_runs *runs,
+                                   dcn_plans *plans, decant_error *err)
+{
+    losses all = {0};
+
+    for (uint32_t i = 0; i < give->intent.giving.count; i++) {
+        losses lost = {0};
+
+        count_losses(give, runs, i, plans->items[0].model, &lost);
+        if (!terms->lose && lost.tensors + lost.values)
+            return blame(give->sources[i], destroys(&lost, err), err);
+        all.first_tensor = all.tensors ? all.first_tensor : lost.first_tensor;
+        all.first_value = all.values ? all.first_value : lost.first_value;
+        all.tensors += lost.tensors;
+        all.values += lost.values;
+    }
+    if (all.tensors)
+        dcn_plans_lose(plans, all.tensors, "destroyed tensor", all.first_tensor->name, all.first_tensor->name_len);
+    if (all.values)
+        dcn_plans_lose(plans, all.values, "destroyed value", all.first_value->name, all.first_value->name_len);
+    return DECANT_OK;
 }
 
 /* --- routes ------------------------------------------------------------------------------------------------------------ */
@@ -508,7 +575,7 @@ static decant_status find_room(dcn_give *give, const dcn_give_terms *terms, cons
     }
 }
 
-decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes, const dcn_plans *plans,
+decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes, dcn_plans *plans,
                             dcn_dir *home, const dcn_space *space, decant_error *err)
 {
     dcn_runs *runs = &give->intent.giving.runs;
@@ -526,9 +593,8 @@ decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_rou
         dcn_error_hint(err, "leave --consume out");
         return DECANT_LIMIT;
     }
-    for (uint32_t i = 0; i < give->intent.giving.count && !terms->lose; i++)
-        if ((rc = check_covered(give, runs, i, err)))
-            return blame(give->sources[i], rc, err);
+    if ((rc = check_covered(give, terms, runs, plans, err)))
+        return rc;
     if ((rc = choose_routes(give, terms, routes, runs, scattered, space, &folder, err)))
         return rc;
     keep_drained(give, runs);

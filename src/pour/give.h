@@ -28,12 +28,13 @@ typedef struct dcn_give_terms {
 /*
  * Chooses the routes of sources that are given up, in `routes`, which has those of a plain save, and the room that it needs.
  *
+ * @param plans  what is destroyed is added to their losses
  * @param home   [lent] the folder of the outputs
  * @param space  of it
  * @param give   closed by the caller also on failure
  * @return DECANT_LOSS, DECANT_DENIED, DECANT_BUSY, DECANT_SAME_FILE, DECANT_UNSUPPORTED (`require`)
  */
-decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes, const dcn_plans *plans,
+decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes, dcn_plans *plans,
                             dcn_dir *home, const dcn_space *space, decant_error *err);
 
 /* Whether anything is given up, and whether anything is drained. */
