@@ -41,8 +41,21 @@ static decant_status open_folders(dcn_drain *d, dcn_dir *home, decant_error *err
     if (!(d->dirs = dcn_alloc(count, sizeof(dcn_dir *))))
         return dcn_error_nomem(err);
     d->dirs[DCN_HOME] = home;
-    for (size_t i = DCN_HOME + 1; i < count && rc == DECANT_OK; i++)
+    for (size_t i = DCN_HOME + 1; i < count && rc == DECANT_OK; i++) {
         rc = dcn_io_open_dir(home->io, d->intent->folders[i], &d->dirs[i], err);
+        rc = rc == DECANT_NOT_FOUND ? DECANT_OK : rc; /* so are its files: whoever needs one says so */
+    }
+    return rc;
+}
+
+decant_status dcn_drain_sync_folders(const dcn_drain *d, decant_error *err)
+{
+    size_t count = d->intent->folder_count ? d->intent->folder_count : 1;
+    decant_status rc = DECANT_OK;
+
+    for (size_t i = 0; i < count && rc == DECANT_OK; i++)
+        if (d->dirs[i])
+            rc = dcn_dir_sync(d->dirs[i], err);
     return rc;
 }
 
@@ -127,8 +140,8 @@ decant_status dcn_drain_ready(dcn_drain *d, decant_error *err)
     dcn_intent_put_ready(d->intent, d->outputs, &parts);
     if ((rc = dcn_journal_put(d->journal, DCN_RECORD_READY, &parts, err)) == DECANT_OK)
         rc = dcn_journal_sync(d->journal, err);
-    d->ready = true; /* also where that is in doubt */
     d->in_doubt = d->journal->broken;
+    d->ready = rc == DECANT_OK || d->in_doubt;
     dcn_buf_close(&parts);
     return rc;
 }
@@ -363,11 +376,13 @@ decant_status dcn_drain_prove(dcn_drain *d, decant_error *err)
         dcn_mark *mark = &d->given[i].mark;
         bool same = true;
 
-        if (!mark->upto || (rc = compare(d, mark, dcn_drain_read_back, &same, err)) || same)
+        if (mark->from == mark->upto || (rc = compare(d, mark, dcn_drain_read_back, &same, err)) || same)
             continue;
         if ((rc = compare(d, mark, read_source, &same, err)) == DECANT_OK && !same)
             rc = misread(d, mark, err);
         mark->upto = mark->from;
+        d->given[i].kept = true;
+        d->given[i].has_holes = false; /* nor do the parts read as zero there */
     }
     return rc;
 }
@@ -383,9 +398,17 @@ static decant_status mark_batch(dcn_drain *d, const dcn_batch *b, decant_error *
         d->in_doubt = d->in_doubt || g->in_doubt;
     }
     for (size_t i = 0; i < b->count && rc == DECANT_OK; i++)
-        rc = dcn_drain_mark(d, DCN_RECORD_MOVED, &b->marks[i], err);
-    if (rc == DECANT_OK)
-        rc = dcn_journal_sync(d->journal, err);
+        if ((rc = dcn_drain_mark(d, DCN_RECORD_MOVED, &b->marks[i], err)) == DECANT_OK) {
+            dcn_given *g = &d->given[b->marks[i].source];
+
+            g->mark = b->marks[i]; /* it is true, and whoever goes back says that it is not */
+            g->has_begun = true;
+        }
+    if (!d->journal->broken && !d->in_doubt) { /* also if not all are there: ABORT never shares a sync with them */
+        decant_status later = dcn_journal_sync(d->journal, rc ? NULL : err);
+
+        rc = rc ? rc : later;
+    }
     d->in_doubt = d->in_doubt || d->journal->broken;
     return rc;
 }
@@ -398,7 +421,6 @@ static decant_status free_batch(dcn_drain *d, const dcn_batch *b, decant_error *
         dcn_given *g = &d->given[mark->source];
         decant_status rc;
 
-        g->mark = *mark;
         if ((rc = dcn_given_check(g, err)))
             return rc;
         if ((rc = dcn_given_free(g, &d->intent->giving, mark->from, mark->upto, err)) == DECANT_NOMEM)
@@ -486,9 +508,12 @@ decant_status dcn_drain_commit(dcn_drain *d, decant_error *err)
     if ((rc = dcn_outputs_settle(d->outputs, count, err)) ||
         (rc = dcn_intent_check(d->intent, d->outputs, d->same_boot, err)))
         return rc;
-    for (size_t i = 0; i < d->intent->giving.count; i++)
-        if (d->given[i].file && (rc = dcn_given_check(&d->given[i], err)))
+    for (size_t i = 0; i < d->intent->giving.count; i++) {
+        dcn_given *g = &d->given[i];
+
+        if ((rc = g->file ? dcn_given_check(g, err) : dcn_given_check_whole(g, err)))
             return rc;
+    }
     dcn_intent_name_parts(d->intent, d->outputs);
     dcn_intent_put_commit(d->intent, &parts);
     if ((rc = dcn_journal_put(d->journal, DCN_RECORD_COMMIT, &parts, err)) == DECANT_OK)
@@ -502,13 +527,10 @@ decant_status dcn_drain_commit(dcn_drain *d, decant_error *err)
 decant_status dcn_drain_remove(dcn_drain *d, bool spare_whole, decant_error *err)
 {
     const dcn_giving *giving = &d->intent->giving;
-    size_t folders = d->intent->folder_count ? d->intent->folder_count : 1;
     decant_status rc = DECANT_OK;
 
     for (size_t i = 0; i < giving->count && rc == DECANT_OK; i++)
         if (giving->items[i].drained || !spare_whole)
             rc = dcn_given_remove(&d->given[i], err);
-    for (size_t i = 0; giving->count && i < folders && rc == DECANT_OK; i++)
-        rc = dcn_dir_sync(d->dirs[i], err);
-    return rc;
+    return rc || !giving->count ? rc : dcn_drain_sync_folders(d, err);
 }

@@ -20,7 +20,7 @@ typedef struct dcn_batch dcn_batch;
 typedef struct dcn_drain {
     dcn_intent *intent;         /* [lent] */
     dcn_journal *journal;       /* [lent] */
-    dcn_output *const *outputs; /* [lent] begun, or reopened */
+    dcn_output *const *outputs; /* [lent] begun, or reopened; NULL where nothing is to be put back from it */
     dcn_crew *crew;             /* [lent] */
     size_t slot;                /* bytes read at a time, a power of two */
     bool same_boot;             /* since the intent was made */
@@ -28,7 +28,7 @@ typedef struct dcn_drain {
     decant_status (*progress)(void *ctx, uint64_t more, decant_error *err); /* NULL: nobody asks */
     void *progress_ctx;
 
-    dcn_dir **dirs; /* the folders of the intent; that of DCN_HOME is lent */
+    dcn_dir **dirs; /* the folders of the intent; that of DCN_HOME is lent; NULL: it is gone */
     dcn_given *given;
     char *note;     /* where the journal is */
     bool ready;     /* the journal says READY */
@@ -50,6 +50,9 @@ typedef struct dcn_drain {
  * @param home  [lent] the folder of the journal
  */
 decant_status dcn_drain_begin(dcn_drain *d, dcn_dir *home, decant_error *err);
+
+/* All folders of the intent that are there: names in them last. */
+decant_status dcn_drain_sync_folders(const dcn_drain *d, decant_error *err);
 
 /* Whether anything is emptied, so that READY is needed and what follows. */
 bool dcn_drain_any(const dcn_drain *d);

@@ -22,7 +22,7 @@ decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *
 
 static decant_status blame(const dcn_given *g, const char *name, decant_status rc, decant_error *err)
 {
-    char *path = rc == DECANT_OK || rc == DECANT_NOMEM ? NULL : dcn_io_join(g->dir->path, name);
+    char *path = rc == DECANT_OK || rc == DECANT_NOMEM ? NULL : dcn_io_join(g->dir ? g->dir->path : "", name);
 
     if (path)
         dcn_error_repath(err, path);
@@ -64,7 +64,7 @@ static decant_status changed(const dcn_given *g, const dcn_facts *now, decant_er
 static decant_status look(const dcn_given *g, const char *name, dcn_facts *now, bool *there, bool *fits,
                           decant_error *err)
 {
-    decant_status rc = dcn_dir_stat(g->dir, name, now, err);
+    decant_status rc = g->dir ? dcn_dir_stat(g->dir, name, now, err) : DECANT_NOT_FOUND;
 
     *there = rc == DECANT_OK;
     *fits = *there && now->kind == DCN_KIND_REGULAR && dcn_identity_fits(&g->owned->file, now, g->same_boot);
@@ -88,7 +88,7 @@ static decant_status open_as(dcn_given *g, const char *name, const dcn_facts *ex
     return dcn_file_lock(g->file, err);
 }
 
-decant_status dcn_given_open(dcn_given *g, bool has_begun, decant_error *err)
+decant_status dcn_given_open(dcn_given *g, decant_error *err)
 {
     dcn_facts own, other;
     bool own_there, own_fits, other_there, other_fits;
@@ -99,9 +99,9 @@ decant_status dcn_given_open(dcn_given *g, bool has_begun, decant_error *err)
         (rc = look(g, g->moving, &other, &other_there, &other_fits, err)))
         return blame(g, name, rc, err);
     g->is_moving = other_fits;
-    if (own_there && (!own_fits || (!has_begun && !other_fits && own.mtime != g->owned->mtime)))
+    if (own_there && (!own_fits || (!g->has_begun && !other_fits && own.mtime != g->owned->mtime)))
         rc = changed(g, &own, err);
-    else if (!has_begun && other_there && !other_fits)
+    else if (!g->has_begun && other_there && !other_fits)
         rc = blame(g, name = g->moving, decant_error_set(err, DECANT_EXISTS, "the name is taken that it would have"),
                    err);
     else if (!own_fits && !other_fits)
@@ -111,6 +111,19 @@ decant_status dcn_given_open(dcn_given *g, bool has_begun, decant_error *err)
     else
         rc = open_as(g, name, &own, err);
     return blame(g, name, rc, err);
+}
+
+decant_status dcn_given_check_whole(const dcn_given *g, decant_error *err)
+{
+    dcn_facts now;
+    bool there, fits;
+    decant_status rc = look(g, g->owned->name, &now, &there, &fits, err);
+
+    if (rc == DECANT_OK && !there)
+        rc = decant_error_set(err, DECANT_NOT_FOUND, "a file that is given up is not there");
+    else if (rc == DECANT_OK && (!fits || now.mtime != g->owned->mtime))
+        rc = changed(g, &now, err);
+    return blame(g, g->owned->name, rc, err);
 }
 
 decant_status dcn_given_check(dcn_given *g, decant_error *err)
@@ -181,11 +194,13 @@ decant_status dcn_given_restore(dcn_given *g, decant_error *err)
     bool there, fits;
     decant_status rc = dcn_file_note(g->file, NULL, err);
 
-    if ((rc && rc != DECANT_UNSUPPORTED) || (rc = dcn_file_set_mtime(g->file, g->owned->mtime, err)))
+    if (rc && rc != DECANT_UNSUPPORTED)
+        return blame(g, g->moving, rc, err);
+    rc = g->has_begun ? dcn_file_set_mtime(g->file, g->owned->mtime, err) : DECANT_OK;
+    if (rc && rc != DECANT_UNSUPPORTED && rc != DECANT_DENIED) /* of another's file, it is not ours to set */
         return blame(g, g->moving, rc, err);
     if ((rc = sync_file(g, err)))
         return rc;
-    g->mtime = g->owned->mtime;
     if (!g->is_moving)
         return DECANT_OK;
     if ((rc = look(g, g->owned->name, &own, &there, &fits, err)))

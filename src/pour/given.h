@@ -19,21 +19,25 @@ typedef struct dcn_given {
     bool has_holes;         /* it has fewer blocks than bytes */
     bool whole_extents;     /* what it gives up is free when whole extents are */
     bool in_doubt;          /* a sync of it or of its folder failed */
+    bool has_begun;         /* there has been a mark: its time is of our own doing */
+    bool kept;              /* it still has what its last mark covers, and the parts do not: `mark` is the one before */
     int64_t mtime;          /* since our own last change */
-    dcn_mark mark;          /* its last one; upto 0: it has none */
+    dcn_mark mark;          /* its last one; upto 0: it has none, or all is back */
 } dcn_given;
 
-/* Describes one; nothing is opened. @param dir [lent] outlives it */
+/* Describes one; nothing is opened. @param dir [lent] outlives it; NULL: it is gone, and the file with it */
 decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err);
 
 /*
- * Opens it under the one or the other name, and locks it.
+ * Opens it under the one or the other name, and locks it. One that has begun may be under both, and its time says nothing.
  *
- * @param has_begun  it may have given up bytes: its time says nothing, and it may be under its other name, or under both
  * @return DECANT_NOT_FOUND; DECANT_CHANGED, with what was expected and found; DECANT_BUSY: another has the lock;
  *         DECANT_UNSUPPORTED: there are no locks
  */
-decant_status dcn_given_open(dcn_given *g, bool has_begun, decant_error *err);
+decant_status dcn_given_open(dcn_given *g, decant_error *err);
+
+/* Of one that is not drained: that it is there, as it was. @return DECANT_NOT_FOUND, DECANT_CHANGED */
+decant_status dcn_given_check_whole(const dcn_given *g, decant_error *err);
 
 /* That it is what it was after our own last change, and nobody else has it open. @return DECANT_CHANGED, DECANT_BUSY */
 decant_status dcn_given_check(dcn_given *g, decant_error *err);
@@ -50,7 +54,7 @@ enum { DCN_RENEWED_MOST = 1 << 20 /* bytes that are written anew so that the ext
  */
 decant_status dcn_given_free(dcn_given *g, const dcn_giving *giving, uint64_t from, uint64_t upto, decant_error *err);
 
-/* It is whole again: no note, its own time, durable; then its own name, which is durable when its folder is. */
+/* It is whole again: no note, its own time if we have moved that, durable; then its own name, which is durable when its folder is. */
 decant_status dcn_given_restore(dcn_given *g, decant_error *err);
 
 /* Its file is the source's from now on, which reads from it. */

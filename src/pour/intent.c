@@ -10,7 +10,7 @@
  *     run      u32 source | u32 output | u64 from | u64 to | u64 bytes
  *     READY    identity of each part | the bytes that each output holds back
  *     COMMIT   identity of each part
- *     MOVED    u32 source | u64 from | u64 upto | u64 sum; UNMOVED the same, of which `upto` counts
+ *     MOVED    u32 source | u64 from | u64 upto | u64 sum; UNMOVED the same, and covers nothing: `from` is `upto`
  *     identity u64 device | u64 inode | u64 birth | u64 size
  */
 #include "pour/intent.h"
@@ -183,9 +183,10 @@ decant_status dcn_removals_carry_out(dcn_dir *const *dirs, const dcn_removal *re
     decant_status rc = DECANT_OK;
 
     for (size_t i = 0; i < count && rc == DECANT_OK; i++)
-        rc = carry_out(dirs[removals[i].folder], &removals[i], same_boot, err);
+        if (dirs[removals[i].folder])
+            rc = carry_out(dirs[removals[i].folder], &removals[i], same_boot, err);
     for (size_t i = 0; i < count && rc == DECANT_OK; i++)
-        if (i == 0 || removals[i].folder != removals[i - 1].folder)
+        if (dirs[removals[i].folder] && (i == 0 || removals[i].folder != removals[i - 1].folder))
             rc = dcn_dir_sync(dirs[removals[i].folder], err);
     return rc;
 }

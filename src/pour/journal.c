@@ -386,8 +386,8 @@ decant_status dcn_journal_open(dcn_journal *j, dcn_dir *dir, const char *name, b
     return to_act && !*live && (rc = dcn_file_sync(j->file, err)) ? rc : DECANT_OK;
 }
 
-/* The cell that is next, if it fits. keeps (2) */
-static const uint8_t *take_cell(dcn_journal *j)
+/* The cell that is next, if it fits and goes on with `record`, of which there are `len` bytes. keeps (2) */
+static const uint8_t *take_cell(dcn_journal *j, const dcn_record *record, size_t len)
 {
     const uint8_t *cell = j->content.data + j->next * CELL;
     uint64_t sum;
@@ -397,6 +397,8 @@ static const uint8_t *take_cell(dcn_journal *j)
     sum = checksum_of_cell(j, cell);
     if (dcn_le64(cell + CHECKSUM_AT) != sum)
         return NULL;
+    if ((record->type && dcn_le32(cell) != record->type) || dcn_le64(cell + 16) != len)
+        return NULL;
     j->chain = sum;
     j->next++;
     return cell;
@@ -404,15 +406,18 @@ static const uint8_t *take_cell(dcn_journal *j)
 
 decant_status dcn_journal_next(dcn_journal *j, dcn_record *out, decant_error *err)
 {
-    const uint8_t *cell;
-    uint64_t len = 0;
+    uint64_t len = 0, first = j->next, chain = j->chain;
 
     *out = (dcn_record){0};
     j->payload.len = 0;
     do {
-        if (!(cell = take_cell(j)) || (out->type && dcn_le32(cell) != out->type) ||
-            dcn_le64(cell + 16) != j->payload.len) {
+        const uint8_t *cell = take_cell(j, out, j->payload.len);
+
+        if (!cell) { /* what is put next stands where this record began, or would never be read */
             *out = (dcn_record){0};
+            j->stopped = j->next;
+            j->next = first;
+            j->chain = chain;
             return DECANT_OK;
         }
         out->type = dcn_le32(cell);
@@ -435,19 +440,37 @@ decant_status dcn_journal_check_unbegun(const dcn_journal *j, decant_error *err)
     return DECANT_OK;
 }
 
+/* Whether a crash leaves a cell behind the one at which reading has stopped: of the same record, or a mark of the same sync. */
+static bool may_be_torn(const dcn_journal *j, uint64_t number, uint64_t together)
+{
+    uint32_t type = dcn_le32(j->content.data + number * CELL);
+
+    if (type == DCN_RECORD_NONE)
+        return true;
+    if (j->stopped > j->next)
+        return type == dcn_le32(j->content.data + j->next * CELL);
+    return type == DCN_RECORD_MOVED ? number - j->stopped < together
+                                    : dcn_le64(j->content.data + number * CELL + 16) > 0;
+}
+
 /*
  * Behind BEGIN there are zeros that last until they are written over: a crash leaves those, or the rest of a record whose
  * beginning is not there. Anything else was a record, and it may have been COMMIT.
  */
-decant_status dcn_journal_check_end(const dcn_journal *j, decant_error *err)
+decant_status dcn_journal_check_end(const dcn_journal *j, uint64_t together, decant_error *err)
 {
-    const uint8_t *cell = j->content.data + j->next * CELL;
+    const uint8_t *cell = j->content.data + j->stopped * CELL;
     uint64_t at;
 
-    if (j->next >= j->cells || dcn_le32(cell) == DCN_RECORD_NONE)
+    if (j->stopped >= j->cells)
         return DECANT_OK;
     at = dcn_le64(cell + 16);
-    return at && at % LOAD == 0 ? DECANT_OK : dcn_journal_damaged(err, "a record of it does not fit its checksum");
+    if (dcn_le32(cell) != DCN_RECORD_NONE && (!at || at % LOAD))
+        return dcn_journal_damaged(err, "a record of it does not fit its checksum");
+    for (uint64_t i = j->stopped; i < j->cells; i++)
+        if (!may_be_torn(j, i, together))
+            return dcn_journal_damaged(err, "a record of it is missing");
+    return DECANT_OK;
 }
 
 decant_status dcn_journal_trim(dcn_journal *j, decant_error *err)

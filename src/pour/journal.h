@@ -35,6 +35,7 @@ typedef struct dcn_journal {
     uint64_t cells;           /* in all, the header among them */
     uint64_t next;            /* the cell that is written or read next */
     uint64_t chain;           /* checksum of the cell before it */
+    uint64_t stopped;         /* the cell that ended the reading: it does not fit what stands before it */
     bool cut;                 /* shorter than it was made: what is behind its end is lost, if it ever was there */
     bool made;                /* by us, and goes with us */
     bool lockless;            /* the file system has no locks: whether a save is under way cannot be told */
@@ -92,7 +93,7 @@ void dcn_journal_discard(dcn_journal *j); /* the same; a failure is ignored */
 decant_status dcn_journal_open(dcn_journal *j, dcn_dir *dir, const char *name, bool to_act, bool *live,
                                decant_error *err);
 
-/* The next record; of type NONE where there is none that fits. */
+/* The next record; of type NONE where there is none that fits. One of which a cell is missing does not count. */
 decant_status dcn_journal_next(dcn_journal *j, dcn_record *out, decant_error *err);
 
 /*
@@ -105,9 +106,10 @@ decant_status dcn_journal_check_unbegun(const dcn_journal *j, decant_error *err)
 /*
  * Where the last record behind BEGIN was read: that it is the last, and not the last that can be read.
  *
+ * @param together  marks that one sync makes durable, at most: of these a power cut may leave any
  * @return DECANT_MALFORMED
  */
-decant_status dcn_journal_check_end(const dcn_journal *j, decant_error *err);
+decant_status dcn_journal_check_end(const dcn_journal *j, uint64_t together, decant_error *err);
 
 /* That a journal says less than it did. */
 decant_status dcn_journal_damaged(decant_error *err, const char *why);

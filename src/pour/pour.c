@@ -161,7 +161,7 @@ static decant_status take_given(dcn_pouring *p, decant_error *err)
 
         if (!g->owned->drained)
             continue;
-        if ((rc = dcn_given_open(g, false, err)) == DECANT_OK) {
+        if ((rc = dcn_given_open(g, err)) == DECANT_OK) {
             dcn_given_lend(g, p->job->given[i]);
             rc = dcn_given_check(g, err);
         }
@@ -258,19 +258,24 @@ static decant_status leave(const dcn_pouring *p, decant_error *err)
     return rc;
 }
 
-/* The journal goes when all that it speaks of is gone for good. Where that cannot be seen to it stays, and the next save does. */
-static void retreat(const dcn_job *job)
+/*
+ * The journal goes when all that it speaks of is gone for good. Where that cannot be seen to it stays, and the next save does;
+ * but not if something was to be given up.
+ */
+static decant_status retreat(const dcn_pouring *p, decant_status rc, decant_error *err)
 {
+    const dcn_job *job = p->job;
     dcn_facts facts;
 
     for (size_t i = 0; i < job->plans->count; i++) {
         const dcn_output *o = job->outputs[i];
 
         if (o->part && dcn_dir_stat(o->dir, o->part, &facts, NULL) != DECANT_NOT_FOUND)
-            return;
+            return p->drain.ready ? leave(p, err) : rc;
     }
-    if (dcn_dir_sync(job->journal->dir, NULL) == DECANT_OK)
-        dcn_journal_discard(job->journal);
+    if (dcn_dir_sync(job->journal->dir, NULL) == DECANT_OK && dcn_journal_end(job->journal, NULL) == DECANT_OK)
+        return rc;
+    return p->drain.ready ? leave(p, err) : rc;
 }
 
 /* What was given up is put back, if it can be: then nothing is left to be done but to remove what was made. */
@@ -342,7 +347,7 @@ decant_status dcn_pour(const dcn_job *job, decant_error *err)
     for (size_t i = 0; i < job->plans->count; i++)
         dcn_output_abandon(job->outputs[i]); /* does nothing to what is published or left */
     if (rc && job->journal && rc != DECANT_INTERRUPTED && rc != DECANT_PUBLISH_PENDING)
-        retreat(job);
+        rc = retreat(&p, rc, err);
     dcn_crew_reset(job->crew);
     dispose(&p);
     return rc;

@@ -105,6 +105,20 @@ static decant_status take_record(dcn_leftover *l, const dcn_record *record, deca
     }
 }
 
+/* That nothing stood behind the last record that was read. */
+static decant_status check_whole(const dcn_leftover *l, decant_error *err)
+{
+    size_t given = l->intent.giving.count;
+    decant_status rc = dcn_journal_check_end(&l->journal, given ? given : 1, err);
+
+    if (rc == DECANT_OK && l->journal.cut && l->stage != DCN_STAGE_COMMITTED)
+        rc = l->stage == DCN_STAGE_BEGUN ? check_unmade(l, err) : dcn_journal_damaged(err, "its end is missing");
+    if (rc == DECANT_MALFORMED && l->intent.giving.runs.count)
+        dcn_error_hint(err,
+                       "nothing was touched; keep it and its files, which end in .jpart and .moving, and ask for help");
+    return rc;
+}
+
 static decant_status read_records(dcn_leftover *l, decant_error *err)
 {
     dcn_record record;
@@ -123,9 +137,7 @@ static decant_status read_records(dcn_leftover *l, decant_error *err)
     while ((rc = dcn_journal_next(&l->journal, &record, err)) == DECANT_OK && record.type != DCN_RECORD_NONE)
         if ((rc = take_record(l, &record, err)))
             return rc;
-    if (rc || (rc = dcn_journal_check_end(&l->journal, err)))
-        return rc;
-    return l->stage == DCN_STAGE_BEGUN && l->journal.cut ? check_unmade(l, err) : DECANT_OK;
+    return rc ? rc : check_whole(l, err);
 }
 
 uint64_t dcn_leftover_moved(const dcn_leftover *l, uint64_t *total)

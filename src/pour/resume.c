@@ -33,7 +33,6 @@ static void end(moving *m)
 /* Folders are made true too: what a killed process has left in the cache alone must not be built upon. */
 static decant_status begin(moving *m, dcn_leftover *l, decant_error *err)
 {
-    size_t folders = l->intent.folder_count ? l->intent.folder_count : 1;
     decant_status rc;
 
     *m = (moving){.l = l,
@@ -51,9 +50,7 @@ static decant_status begin(moving *m, dcn_leftover *l, decant_error *err)
     m->drain.outputs = m->outputs;
     if ((rc = dcn_drain_begin(&m->drain, l->dir, err)))
         return rc;
-    for (size_t i = 0; i < folders && rc == DECANT_OK; i++)
-        rc = dcn_dir_sync(m->drain.dirs[i], err);
-    return rc;
+    return dcn_drain_sync_folders(&m->drain, err);
 }
 
 /* --- finding what is needed ------------------------------------------------------------------------------------------ */
@@ -104,13 +101,17 @@ static decant_status find_given(moving *m, bool back, decant_error *err)
     for (size_t i = 0; i < l->intent.giving.count && rc == DECANT_OK; i++) {
         dcn_given *g = &m->drain.given[i];
 
-        if (!g->owned->drained)
+        if (!g->owned->drained) {
+            rc = back ? DECANT_OK : dcn_given_check_whole(g, err);
             continue;
-        rc = dcn_given_open(g, back || l->begun[i], err);
+        }
+        g->has_begun = l->begun[i];
         g->mark = l->marks[i];
+        rc = dcn_given_open(g, err);
         if (rc == DECANT_UNSUPPORTED) /* there were locks when this began */
             rc = DECANT_OK;
-        if (back && !g->mark.upto && (rc == DECANT_NOT_FOUND || rc == DECANT_CHANGED)) {
+        if (back && !g->mark.upto && !g->is_moving &&
+            (rc == DECANT_NOT_FOUND || rc == DECANT_CHANGED || rc == DECANT_EXISTS)) {
             dcn_given_close_file(g);
             rc = DECANT_OK;
         }

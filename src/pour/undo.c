@@ -1,6 +1,6 @@
 /*
- *  (1) ABORT is durable before the first byte is put back: from there on a part may have lost what it was given, so that the
- *      only way is back.
+ *  (1) ABORT is durable before the first byte is put back, and before a part is removed: from there on a part may have lost
+ *      what it was given, so that the only way is back.
  *  (2) Bytes are freed in the parts when they are durable in their source, and the journal says so.
  *  (3) What is put back takes room before the parts give any: one batch of it is reserved while there still is the other way.
  */
@@ -79,7 +79,23 @@ static void punch(const undoing *u, size_t output, size_t from, size_t upto)
         dcn_file_punch(dcn_output_part(u->d->outputs[output]), from * u->unit, (upto - from) * u->unit, NULL);
 }
 
-/* Frees units of the parts that hold nothing but bytes above the marks: their sources have them, and resuming writes them again. */
+/* Frees the units of the parts of which all bytes are counted, or none. */
+static void free_units(const undoing *u, bool all)
+{
+    for (size_t i = 0; i < u->d->intent->count; i++) {
+        const ledger *l = &u->ledgers[i];
+        size_t hull = 0, k = 0;
+
+        for (; k * u->unit < l->size; k++)
+            if (l->left[k] != (all ? dcn_min(u->unit, l->size - k * u->unit) : 0)) {
+                punch(u, i, hull, k);
+                hull = k + 1;
+            }
+        punch(u, i, hull, k);
+    }
+}
+
+/* Units that hold nothing but bytes above the marks: their sources have them, and resuming writes them again. */
 static void free_above(undoing *u)
 {
     const dcn_giving *giving = &u->d->intent->giving;
@@ -87,21 +103,9 @@ static void free_above(undoing *u)
     for (uint32_t i = 0; i < giving->count; i++)
         if (giving->items[i].drained)
             count_source(u, i, u->d->given[i].mark.upto, giving->items[i].file.size, true);
-    for (size_t i = 0; i < u->d->intent->count; i++) {
-        ledger *l = &u->ledgers[i];
-        size_t hull = 0;
-
-        for (size_t k = 0; k < l->units; k++) {
-            uint64_t at = k * u->unit;
-
-            if (at >= l->size || l->left[k] != dcn_min(u->unit, l->size - at)) {
-                punch(u, i, hull, k);
-                hull = k + 1;
-            }
-        }
-        punch(u, i, hull, l->units);
-        memset(l->left, 0, l->units * sizeof *l->left);
-    }
+    free_units(u, true);
+    for (size_t i = 0; i < u->d->intent->count; i++)
+        memset(u->ledgers[i].left, 0, u->ledgers[i].units * sizeof *u->ledgers[i].left);
 }
 
 /* Frees what bytes [from, upto) of a source, which are back in it, have left of units of which nothing else is wanted. */
@@ -195,46 +199,68 @@ static decant_status put_back(undoing *u, uint32_t source, uint64_t from, uint64
     return DECANT_OK;
 }
 
+/* From `upto` up everything is in the source again. */
+static decant_status mark_back(dcn_drain *d, uint32_t source, uint64_t upto, decant_error *err)
+{
+    dcn_mark mark = {.source = source, .from = upto, .upto = upto};
+    decant_status rc = dcn_drain_mark(d, DCN_RECORD_UNMOVED, &mark, err);
+
+    if (rc == DECANT_OK)
+        rc = dcn_journal_sync(d->journal, err);
+    if (rc == DECANT_OK)
+        d->given[source].mark = mark;
+    return rc;
+}
+
 static decant_status undo_source(undoing *u, uint32_t source, decant_error *err)
 {
     dcn_drain *d = u->d;
     dcn_given *g = &d->given[source];
-    decant_status rc = cut(u, source, err);
+    decant_status rc = g->kept ? mark_back(d, source, g->mark.upto, err) : DECANT_OK;
 
+    if (rc || !g->mark.upto || (rc = cut(u, source, err)))
+        return rc;
     while (rc == DECANT_OK && u->count) {
         uint64_t from = u->begins[--u->count], upto = g->mark.upto;
-        dcn_mark mark = {.source = source, .upto = from};
 
         if ((rc = put_back(u, source, from, upto, err)) || (rc = dcn_file_sync(g->file, err)) ||
-            (rc = dcn_drain_mark(d, DCN_RECORD_UNMOVED, &mark, err)) || (rc = dcn_journal_sync(d->journal, err)))
+            (rc = mark_back(d, source, from, err)))
             break;
-        g->mark = mark;
         free_behind(u, source, from, upto); /* keeps (2) */
     }
     return rc;
 }
 
-/* keeps (1), (3) */
-static decant_status abort_drain(undoing *u, decant_error *err)
+/* What is put back first is the last batch of the last one that has any. keeps (3) */
+static decant_status reserve(undoing *u, decant_error *err)
 {
     dcn_drain *d = u->d;
-    const dcn_giving *giving = &d->intent->giving;
-    uint32_t last = 0;
+    uint32_t last = (uint32_t)d->intent->giving.count - 1;
     uint64_t from;
     decant_status rc;
 
-    if (d->aborted)
+    while (last && !d->given[last].mark.upto)
+        last--;
+    if (!d->given[last].mark.upto)
         return DECANT_OK;
-    free_above(u);
-    for (uint32_t i = 0; i < giving->count; i++)
-        if (d->given[i].mark.upto)
-            last = i;
     if ((rc = cut(u, last, err)))
         return rc;
     from = u->begins[u->count - 1];
     rc = dcn_file_reserve(d->given[last].file, from, d->given[last].mark.upto - from, err);
-    if (rc && rc != DECANT_UNSUPPORTED)
-        return rc;
+    rc = rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
+    for (uint32_t i = 0; i <= last && rc == DECANT_OK; i++) /* or a crash takes it back, and what was freed */
+        if (d->given[i].mark.upto)
+            rc = dcn_file_sync(d->given[i].file, err);
+    return rc;
+}
+
+/* keeps (1) */
+static decant_status abort_drain(dcn_drain *d, decant_error *err)
+{
+    decant_status rc;
+
+    if (d->aborted)
+        return DECANT_OK;
     if ((rc = dcn_drain_mark(d, DCN_RECORD_ABORT, NULL, err)) == DECANT_OK)
         rc = dcn_journal_sync(d->journal, err);
     d->aborted = rc == DECANT_OK;
@@ -256,34 +282,34 @@ static decant_status take_back(undoing *u, decant_error *err)
     decant_status rc;
 
     if (!any_moved(d))
-        return DECANT_OK;
-    if (!d->aborted && (rc = dcn_drain_prove(d, err)))
-        return rc;
+        return abort_drain(d, err);
     if (!(u->memory = dcn_alloc_pages(d->slot)))
         return dcn_error_nomem(err);
-    if ((rc = make_ledgers(u, err)) || (rc = abort_drain(u, err)))
+    if ((rc = make_ledgers(u, err)) || (rc = dcn_drain_prove(d, err)))
         return rc;
+    if (!d->aborted) {
+        free_above(u);
+        if ((rc = reserve(u, err)) || (rc = abort_drain(d, err)))
+            return rc;
+    }
     for (uint32_t i = 0; i < count_all; i++)
         if (d->given[i].mark.upto)
             count_source(u, i, 0, d->given[i].mark.upto, true);
+    free_units(u, false); /* there is only one way now; and a crash may have brought back what was freed */
     for (uint32_t i = count_all; i-- > 0 && rc == DECANT_OK;)
-        if (d->given[i].mark.upto)
-            rc = undo_source(u, i, err);
+        rc = undo_source(u, i, err);
     return rc;
 }
 
 /* Names, notes and times; also of what has given up nothing yet, and was on its way to. */
 static decant_status restore(dcn_drain *d, decant_error *err)
 {
-    size_t folders = d->intent->folder_count ? d->intent->folder_count : 1;
     decant_status rc = DECANT_OK;
 
     for (size_t i = 0; i < d->intent->giving.count && rc == DECANT_OK; i++)
         if (d->given[i].owned->drained && d->given[i].file)
             rc = dcn_given_restore(&d->given[i], err);
-    for (size_t i = 0; i < folders && rc == DECANT_OK; i++)
-        rc = dcn_dir_sync(d->dirs[i], err);
-    return rc;
+    return rc ? rc : dcn_drain_sync_folders(d, err);
 }
 
 decant_status dcn_drain_undo(dcn_drain *d, decant_error *err)

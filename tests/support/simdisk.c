@@ -219,6 +219,16 @@ uint32_t simdisk_mode_of(const simdisk *disk, const char *path)
     return wanted(disk, path)->now.attributes.mode;
 }
 
+int64_t simdisk_mtime_of(const simdisk *disk, const char *path)
+{
+    return wanted(disk, path)->now.mtime;
+}
+
+bool simdisk_has_note(const simdisk *disk, const char *path)
+{
+    return wanted(disk, path)->now.note != NULL;
+}
+
 size_t simdisk_file_count(const simdisk *disk)
 {
     size_t count = 0;

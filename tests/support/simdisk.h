@@ -77,6 +77,8 @@ void simdisk_other_fs(simdisk *disk,
 /* What everybody sees now. NULL where there is nothing; lent until the next change. */
 const uint8_t *simdisk_get(const simdisk *disk, const char *path, size_t *len);
 uint32_t simdisk_mode_of(const simdisk *disk, const char *path);
+int64_t simdisk_mtime_of(const simdisk *disk, const char *path);
+bool simdisk_has_note(const simdisk *disk, const char *path);
 size_t simdisk_file_count(const simdisk *disk); /* names, in all folders */
 uint64_t simdisk_used(const simdisk *disk);     /* bytes in blocks */
 

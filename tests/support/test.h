@@ -12,6 +12,19 @@
 
 #include <decant/decant.h>
 
+/* Under a sanitizer every step costs several: tests that try very much try a part of it. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { TEST_IS_SLOW = 1 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { TEST_IS_SLOW = 1 };
+#else
+enum { TEST_IS_SLOW = 0 };
+#endif
+#else
+enum { TEST_IS_SLOW = 0 };
+#endif
+
 void test_register(const char *name, void (*run)(void));
 
 /* Ends the test: prints place and message. */

@@ -1,0 +1,697 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/caravan.h"
+#include "support/gates.h"
+
+/*
+ * What others do to the files of a save that gives its inputs up, while it works and when it has been stopped: nothing that they
+ * have done is lost, nor is a byte of the inputs; what does not fit stops recovery, which says so, before it touches anything.
+ */
+enum { PART_NAME = 64 };
+
+static const char journal[] = "p.decant-journal";
+
+/* A scene in which batches begin where units do. */
+static const caravan_scene even = {.name = "even",
+                                   .sources = {{.name = "s/a", .len = 384}},
+                                   .outputs = {{.name = "p", .held = 16, .pieces = {{-1, 0, 64}, {0, 0, 384}}}},
+                                   .batch = 128,
+                                   .unit = 64};
+
+/* The save is killed at the n-th of the calls of a verb on a name that holds a text. NULL: there are no so many. */
+static simdisk *killed_before(caravan *c, bool any, dcn_verb verb, const char *name, size_t n)
+{
+    simdisk *disk = caravan_disk(c), *killed = NULL;
+    gates g;
+    decant_error err;
+
+    gates_up(&g, &disk->io);
+    gates_fail(&g, (gates_fault){.nth = n,
+                                 .one_verb = !any,
+                                 .verb = verb,
+                                 .name = name,
+                                 .status = DECANT_IO,
+                                 .os_code = EIO,
+                                 .crash = true});
+    (void)!caravan_pour(c, disk, &(caravan_how){0}, &err);
+    if (g.fired)
+        killed = simdisk_clone(disk);
+    gates_down(&g);
+    simdisk_free(&disk);
+    return killed;
+}
+
+static simdisk *killed_at(caravan *c, size_t n)
+{
+    return killed_before(c, true, DCN_DO_OPEN, NULL, n);
+}
+
+static bool is_there(const simdisk *disk, const char *path)
+{
+    return simdisk_get(disk, path, &(size_t){0}) != NULL;
+}
+
+/* The first name in "." that ends so; "": none. */
+static void find_name(simdisk *disk, const char *ending, char out[PART_NAME])
+{
+    const char *names = simdisk_names(disk, "."), *end = strstr(names, ending), *at = end;
+
+    out[0] = '\0';
+    while (at && at > names && at[-1] != ' ')
+        at--;
+    if (at)
+        snprintf(out, PART_NAME, "%.*s", (int)(end - at) + (int)strlen(ending), at);
+}
+
+static void put_bytes(simdisk *disk, const char *path, uint64_t at, const void *data, size_t len)
+{
+    dcn_chunk chunk = {data, len};
+    dcn_file *file = NULL;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open(&disk->io, path, DCN_WRITE, &file, &err), &err);
+    CHECK_OK(dcn_file_write(file, at, &chunk, 1, &err), &err);
+    CHECK_OK(dcn_file_sync(file, &err), &err);
+    dcn_file_close(&file);
+}
+
+static void rename_in(simdisk *disk, const char *folder, const char *from, const char *to)
+{
+    dcn_dir *dir = NULL;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, folder, &dir, &err), &err);
+    CHECK_OK(dcn_dir_rename(dir, from, to, DCN_NO_REPLACE, &err), &err);
+    CHECK_OK(dcn_dir_sync(dir, &err), &err);
+    dcn_dir_close(&dir);
+}
+
+static void remove_from(simdisk *disk, const char *folder, const char *name)
+{
+    dcn_dir *dir = NULL;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, folder, &dir, &err), &err);
+    CHECK_OK(dcn_dir_remove(dir, name, &err), &err);
+    CHECK_OK(dcn_dir_sync(dir, &err), &err);
+    dcn_dir_close(&dir);
+}
+
+/* --- a disk that has lost what it said it had ------------------------------------------------------------------------ */
+
+/* The n-th batch is marked, and the source still has it, and then the part has not. */
+static simdisk *with_bad_batch(caravan *c, size_t n)
+{
+    simdisk *disk = killed_before(c, false, DCN_DO_PUNCH, "a", n);
+    uint8_t garbage[128];
+    char part[PART_NAME];
+
+    CHECK(disk != NULL);
+    find_name(disk, ".jpart", part);
+    memset(garbage, 0x5A, sizeof garbage);
+    put_bytes(disk, part, 64 + 128 * n, garbage, sizeof garbage);
+    return disk;
+}
+
+TEST(recover__takes_the_last_batch_from_the_source_where_the_part_has_lost_it)
+{
+    caravan c;
+
+    caravan_load(&c, &even);
+    for (size_t n = 0; n < 3; n++) {
+        simdisk *bad = with_bad_batch(&c, n);
+        dcn_stage stage;
+
+        for (unsigned undo = 0; undo < 2; undo++) {
+            bool stopped = true;
+
+            for (size_t k = 0; stopped; k++) {
+                simdisk *disk = simdisk_clone(bad);
+                char when[64];
+                gates g;
+                decant_error err;
+
+                gates_up(&g, &disk->io);
+                gates_crash(&g, k);
+                (void)!caravan_recover(disk, undo, &err);
+                stopped = g.fired;
+                gates_down(&g);
+                snprintf(when, sizeof when, "batch %zu, %s stopped at %zu", n, undo ? "undo" : "resume", k);
+                caravan_check_recovers(&c, disk, 0, when, &stage);
+                simdisk_crash_nth(disk, 0, k);
+                caravan_check_recovers(&c, disk, 0, when, &stage);
+                simdisk_free(&disk);
+            }
+        }
+        simdisk_free(&bad);
+    }
+    caravan_close(&c);
+}
+
+/* Zeros of a source that has holes are not written again: they are, where the part does not read as zero. */
+TEST(recover__writes_zeros_too_where_the_part_has_lost_them)
+{
+    caravan_scene holey = even;
+    simdisk *disk;
+    caravan c;
+    dcn_stage stage;
+
+    holey.sources[0].zero_at = 64;
+    holey.sources[0].zeros = 64;
+    holey.sources[0].sparse = true;
+    caravan_load(&c, &holey);
+    disk = with_bad_batch(&c, 0);
+    CHECK(caravan_check_recovers(&c, disk, 0, "holes", &stage));
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+TEST(recover__touches_nothing_where_neither_has_the_last_batch)
+{
+    simdisk *disk;
+    caravan c;
+    uint8_t garbage[128] = {1};
+    char part[PART_NAME];
+
+    caravan_load(&c, &even);
+    disk = killed_before(&c, false, DCN_DO_WRITE, journal, 4); /* two marks are made, and what they cover is freed */
+    CHECK(disk != NULL);
+    find_name(disk, ".jpart", part);
+    put_bytes(disk, part, 64 + 128, garbage, sizeof garbage);
+    for (unsigned undo = 0; undo < 2; undo++) {
+        simdisk *after = simdisk_clone(disk);
+        decant_error err;
+
+        CHECK_FAILS(caravan_recover(after, undo, &err), DECANT_CHANGED, &err);
+        CHECK(err.hint[0]);
+        CHECK_BYTES(simdisk_get(after, "s/a.moving", &(size_t){0}), 384, simdisk_get(disk, "s/a.moving", &(size_t){0}),
+                    384);
+        CHECK(is_there(after, part) && is_there(after, journal));
+        simdisk_free(&after);
+    }
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+/* --- names ----------------------------------------------------------------------------------------------------------- */
+
+/* Each scene, and each of its states that has something of the sort. */
+typedef void meddle(caravan *c, simdisk *disk, const char *when);
+
+static void everywhere(meddle *act, size_t stride)
+{
+    for (size_t i = 0; i < caravan_scene_count; i++) {
+        simdisk *disk;
+        caravan c;
+
+        caravan_load(&c, &caravan_scenes[i]);
+        for (size_t n = 0; (disk = killed_at(&c, n)); n += stride) {
+            char when[64];
+
+            snprintf(when, sizeof when, "%s, killed at %zu", c.scene->name, n);
+            act(&c, disk, when);
+            simdisk_free(&disk);
+        }
+        caravan_close(&c);
+    }
+}
+
+static const char again[] = "downloaded again";
+
+static void take_the_name(caravan *c, simdisk *disk, const char *when)
+{
+    dcn_stage stage;
+
+    if (is_there(disk, "s/a") || !is_there(disk, "s/a.moving") || !caravan_journal(disk, &stage))
+        return;
+    simdisk_put_text(disk, "s/a", again);
+    for (unsigned undo = 0; undo < 2; undo++) {
+        simdisk *after = simdisk_clone(disk);
+        decant_error err;
+        decant_status rc = caravan_recover(after, undo, &err);
+
+        if (stage != DCN_STAGE_COMMITTED && rc == DECANT_OK)
+            test_fail(__FILE__, __LINE__, "%s: nothing is said of the file that has come", when);
+        CHECK_FILE(after, "s/a", again);
+        if (rc) {
+            remove_from(after, "s", "a");
+            caravan_check_recovers(c, after, 0, when, &stage);
+        }
+        simdisk_free(&after);
+    }
+}
+
+TEST(recover__leaves_a_file_alone_that_has_come_under_the_name_of_a_source)
+{
+    everywhere(take_the_name, 1);
+}
+
+static void name_it_back(caravan *c, simdisk *disk, const char *when)
+{
+    dcn_stage stage;
+
+    if (is_there(disk, "s/a") || !is_there(disk, "s/a.moving") || !caravan_journal(disk, &stage) ||
+        stage == DCN_STAGE_COMMITTED)
+        return;
+    rename_in(disk, "s", "a.moving", "a");
+    for (unsigned undo = stage == DCN_STAGE_ABORTED; undo < 2; undo++) {
+        simdisk *after = simdisk_clone(disk);
+        decant_error err;
+
+        if (caravan_recover(after, undo, &err) || !(undo ? caravan_is_old(c, after) : caravan_is_new(c, after)))
+            test_fail(__FILE__, __LINE__, "%s: %s", when, decant_error_text(&err));
+        simdisk_free(&after);
+    }
+}
+
+TEST(recover__finds_a_source_that_somebody_has_renamed_back)
+{
+    everywhere(name_it_back, 1);
+}
+
+/* What was there stays, whatever the next save says. */
+static void lose_the_journal(caravan *c, simdisk *disk, const char *when)
+{
+    static const caravan_scene next = {
+        .name = "next", .outputs = {{.name = "p", .held = 8, .replace = true, .pieces = {{-1, 0, 50}}}}, .unit = 64};
+    caravan other;
+    char *before, part[PART_NAME];
+    dcn_stage stage;
+    decant_error err;
+
+    find_name(disk, ".jpart", part);
+    if (!part[0] || strncmp(part, "p.", 2) != 0 || !caravan_journal(disk, &stage))
+        return;
+    remove_from(disk, ".", journal);
+    before = strdup(simdisk_names(disk, "s"));
+    caravan_load(&other, &next);
+    CHECK_FAILS(caravan_pour(&other, disk, &(caravan_how){0}, &err), DECANT_BUSY, &err);
+    CHECK_OK(caravan_recover(disk, true, &err), &err);
+    if (!is_there(disk, part) || strcmp(before, simdisk_names(disk, "s")) != 0)
+        test_fail(__FILE__, __LINE__, "%s: %s", when, simdisk_names(disk, "s"));
+    free(before);
+    caravan_close(&other);
+    (void)c;
+}
+
+TEST(save__removes_no_part_that_has_lost_its_journal)
+{
+    everywhere(lose_the_journal, 1);
+}
+
+/* A file that has given up nothing yet is not needed to undo. */
+static void lose_a_whole_source(caravan *c, simdisk *disk, const char *when)
+{
+    dcn_stage stage;
+    decant_error err;
+
+    if (c->source_count < 2 || !is_there(disk, c->scene->sources[1].name) || !caravan_journal(disk, &stage) ||
+        stage == DCN_STAGE_COMMITTED)
+        return;
+    remove_from(disk, "s", c->scene->sources[1].name + 2);
+    if (stage == DCN_STAGE_READY && !caravan_recover(disk, false, &err))
+        test_fail(__FILE__, __LINE__, "%s: finished without a source", when);
+    if (is_there(disk, "s/b.moving")) /* its other name */
+        return;
+    if (caravan_recover(disk, true, &err))
+        test_fail(__FILE__, __LINE__, "%s: %s", when, decant_error_text(&err));
+    CHECK(!is_there(disk, journal) && is_there(disk, "s/a") && !is_there(disk, "s/a.moving"));
+}
+
+TEST(recover__undoes_without_a_source_that_has_given_up_nothing)
+{
+    everywhere(lose_a_whole_source, 1);
+}
+
+/* A file that has given up nothing yet is somebody's again: its time is as he left it. */
+static void touch_a_whole_source(caravan *c, simdisk *disk, const char *when)
+{
+    dcn_stage stage;
+    int64_t time;
+    decant_error err;
+
+    if (c->source_count < 2 || !is_there(disk, c->scene->sources[1].name) || !caravan_journal(disk, &stage) ||
+        stage == DCN_STAGE_COMMITTED || is_there(disk, "s/b.moving") ||
+        simdisk_mtime_of(disk, c->scene->sources[1].name) != c->times[1])
+        return;
+    simdisk_touch(disk, c->scene->sources[1].name);
+    time = simdisk_mtime_of(disk, c->scene->sources[1].name);
+    if (stage == DCN_STAGE_READY)
+        CHECK_FAILS(caravan_recover(disk, false, &err), DECANT_CHANGED, &err);
+    if (caravan_recover(disk, true, &err))
+        test_fail(__FILE__, __LINE__, "%s: %s", when, decant_error_text(&err));
+    c->times[1] = time;
+    if (!caravan_is_old(c, disk))
+        test_fail(__FILE__, __LINE__, "%s: a source has lost the time that somebody gave it", when);
+}
+
+TEST(recover__leaves_the_time_of_a_source_that_has_given_up_nothing)
+{
+    everywhere(touch_a_whole_source, 1);
+}
+
+TEST(recover__stops_where_a_part_is_another_file)
+{
+    caravan c;
+    simdisk *disk;
+    char part[PART_NAME];
+
+    caravan_load(&c, &even);
+    disk = killed_before(&c, false, DCN_DO_PUNCH, "a", 1);
+    find_name(disk, ".jpart", part);
+    rename_in(disk, ".", part, "elsewhere");
+    for (unsigned undo = 0; undo < 2; undo++) {
+        decant_error err;
+
+        CHECK_FAILS(caravan_recover(disk, undo, &err), DECANT_CHANGED, &err);
+        CHECK_HAS(err.path, part);
+        simdisk_put(disk, part, "0123456789", 10);
+    }
+    remove_from(disk, ".", part);
+    rename_in(disk, ".", "elsewhere", part);
+    CHECK(caravan_check_recovers(&c, disk, 0, "put back", &(dcn_stage){0}));
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+/* It was in place, and is moved away before all was removed: a source that is whole may be all there is. */
+TEST(recover__spares_what_is_whole_where_an_output_has_been_moved_away)
+{
+    caravan c;
+    simdisk *disk;
+    decant_error err;
+
+    caravan_load(&c, &caravan_scenes[3]);
+    disk = killed_before(&c, false, DCN_DO_REMOVE, "c", 0);
+    CHECK(disk != NULL && is_there(disk, "p") && is_there(disk, "s/c"));
+    rename_in(disk, ".", "p", "mine");
+    CHECK_OK(caravan_recover(disk, false, &err), &err);
+    CHECK_TEXT(simdisk_names(disk, "."), "mine q");
+    CHECK_TEXT(simdisk_names(disk, "s"), "c");
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+/* It is complete: what is gone with its folder need not be removed. */
+TEST(recover__finishes_when_the_folder_of_the_sources_is_gone)
+{
+    simdisk *disk;
+    caravan c;
+
+    caravan_load(&c, &caravan_scenes[3]);
+    disk = killed_before(&c, false, DCN_DO_RENAME, ".jpart", 0);
+    for (unsigned undo = 0; undo < 2; undo++) {
+        gates g;
+        decant_error err;
+
+        gates_up(&g, &disk->io);
+        gates_fail(&g,
+                   (gates_fault){.one_verb = true, .verb = DCN_DO_OPEN_DIR, .name = "/s", .status = DECANT_NOT_FOUND});
+        CHECK_EQ(caravan_recover(disk, undo == 0, &err), undo == 0 ? DECANT_BAD_CALL : DECANT_OK);
+        gates_down(&g);
+    }
+    CHECK_TEXT(simdisk_names(disk, "."), "p q");
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+/* --- while it works --------------------------------------------------------------------------------------------------- */
+
+typedef struct visit {
+    simdisk *disk;
+    size_t at, calls; /* of progress */
+    void (*act)(simdisk *disk, const char *path);
+    const char *path, *other; /* its name, before and after */
+} visit;
+
+static int come_by(void *ctx, uint64_t done, uint64_t total)
+{
+    visit *v = ctx;
+
+    (void)done;
+    (void)total;
+    if (v->calls++ == v->at)
+        v->act(v->disk, is_there(v->disk, v->path) ? v->path : v->other);
+    return 0;
+}
+
+static void open_it(simdisk *disk, const char *path)
+{
+    simdisk_someone_opens(disk, path, true);
+}
+
+static void visit_at_any_time(const caravan_scene *scene, visit v)
+{
+    size_t undone = 0;
+
+    for (bool came = true; came; v.at++) {
+        caravan c;
+        decant_error err;
+        decant_status rc;
+
+        v.calls = 0;
+        caravan_load(&c, scene);
+        v.disk = caravan_disk(&c);
+        rc = caravan_pour(&c, v.disk, &(caravan_how){.progress = come_by, .progress_ctx = &v}, &err);
+        came = v.calls > v.at;
+        if (rc == DECANT_CHANGED || rc == DECANT_BUSY)
+            undone++;
+        else if (rc || v.at + 2 < v.calls) /* behind the last calls there is nothing but to remove them */
+            test_fail(__FILE__, __LINE__, "%s, call %zu of %zu: %s", scene->name, v.at, v.calls,
+                      decant_status_name(rc));
+        if (rc) {
+            CHECK_HAS(err.path, v.path);
+            simdisk_someone_opens(v.disk, v.path, false);
+            for (size_t i = 0; i < c.source_count; i++)
+                c.times[i] = simdisk_mtime_of(v.disk, c.scene->sources[i].name); /* somebody else's */
+            CHECK(caravan_is_old(&c, v.disk));
+        }
+        simdisk_free(&v.disk);
+        caravan_close(&c);
+    }
+    if (undone < 2)
+        test_fail(__FILE__, __LINE__, "%s: undone at %zu of %zu calls", scene->name, undone, v.calls);
+}
+
+TEST(consume__is_undone_when_somebody_changes_or_opens_a_source)
+{
+    visit_at_any_time(&even, (visit){.act = simdisk_touch, .path = "s/a", .other = "s/a.moving"});
+    visit_at_any_time(&even, (visit){.act = open_it, .path = "s/a", .other = "s/a.moving"});
+    /* one that is copied is looked at again at the end */
+    visit_at_any_time(&caravan_scenes[3], (visit){.act = simdisk_touch, .path = "s/c", .other = "s/c"});
+}
+
+TEST(recover__leaves_alone_what_another_process_works_on)
+{
+    simdisk *disk;
+    caravan c;
+    decant_error err;
+
+    caravan_load(&c, &even);
+    disk = killed_before(&c, false, DCN_DO_PUNCH, "a", 1);
+    simdisk_hold(disk, journal, true);
+    CHECK_FAILS(caravan_recover(disk, false, &err), DECANT_BUSY, &err);
+    CHECK_FAILS(caravan_recover(disk, true, &err), DECANT_BUSY, &err);
+    simdisk_hold(disk, journal, false);
+    simdisk_hold(disk, "s/a.moving", true);
+    CHECK_FAILS(caravan_recover(disk, false, &err), DECANT_BUSY, &err);
+    CHECK_FAILS(caravan_recover(disk, true, &err), DECANT_BUSY, &err);
+    simdisk_hold(disk, "s/a.moving", false);
+    CHECK_OK(caravan_recover(disk, true, &err), &err);
+    CHECK(caravan_is_old(&c, disk));
+    simdisk_hold(disk, "s/a", true);
+    CHECK_FAILS(caravan_pour(&c, disk, &(caravan_how){0}, &err), DECANT_BUSY, &err);
+    CHECK(caravan_is_old(&c, disk));
+    simdisk_hold(disk, "s/a", false);
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+static void take_other_name(simdisk *disk, const char *path)
+{
+    (void)path;
+    simdisk_put_text(disk, "s/a.moving", again);
+}
+
+/* Its other name was free when all was checked. */
+TEST(consume__replaces_nothing_under_the_other_name_of_a_source)
+{
+    for (unsigned lacks = 0; lacks < 2; lacks++) {
+        caravan_scene scene = even;
+        visit v = {.at = 2, .act = take_other_name, .path = "s/a", .other = "s/a"};
+        decant_error err;
+        caravan c;
+
+        scene.lacks = lacks ? 1u << DCN_DO_RENAME : 0;
+        caravan_load(&c, &scene);
+        v.disk = caravan_disk(&c);
+        CHECK_FAILS(caravan_pour(&c, v.disk, &(caravan_how){.progress = come_by, .progress_ctx = &v}, &err),
+                    DECANT_EXISTS, &err);
+        CHECK_FILE(v.disk, "s/a.moving", again);
+        remove_from(v.disk, "s", "a.moving");
+        CHECK(caravan_is_old(&c, v.disk));
+        simdisk_free(&v.disk);
+        caravan_close(&c);
+    }
+}
+
+static int stop_in_the_end(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    return done == total;
+}
+
+/* It is undone but for a part that stays: a save that finds its journal will not undo it, so this one must say so. */
+TEST(consume__says_that_it_is_interrupted_when_a_part_cannot_be_removed)
+{
+    simdisk *disk;
+    caravan c;
+    gates g;
+    dcn_stage stage;
+    decant_error err;
+
+    caravan_load(&c, &even);
+    disk = caravan_disk(&c);
+    gates_up(&g, &disk->io);
+    gates_fail(
+        &g,
+        (gates_fault){.one_verb = true, .verb = DCN_DO_REMOVE, .name = ".jpart", .status = DECANT_IO, .forever = true});
+    CHECK_FAILS(caravan_pour(&c, disk, &(caravan_how){.progress = stop_in_the_end}, &err), DECANT_INTERRUPTED, &err);
+    CHECK_HAS(err.hint, "decant recover");
+    gates_down(&g);
+    CHECK(caravan_check_recovers(&c, disk, 0, "left", &stage));
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
+/* What cannot be freed costs room, and no more. */
+TEST(consume__goes_on_when_something_cannot_be_freed)
+{
+    for (size_t i = 0; i < caravan_scene_count; i++) {
+        bool fired = true;
+
+        for (size_t n = 0; fired; n++) {
+            simdisk *disk;
+            caravan c;
+            gates g;
+            decant_error err;
+
+            caravan_load(&c, &caravan_scenes[i]);
+            disk = caravan_disk(&c);
+            gates_up(&g, &disk->io);
+            gates_fail(&g, (gates_fault){.nth = n, .one_verb = true, .verb = DCN_DO_PUNCH, .status = DECANT_IO});
+            CHECK_OK(caravan_pour(&c, disk, &(caravan_how){0}, &err), &err);
+            CHECK(caravan_is_new(&c, disk));
+            fired = g.fired;
+            gates_down(&g);
+            simdisk_free(&disk);
+            caravan_close(&c);
+        }
+    }
+}
+
+/* --- journals -------------------------------------------------------------------------------------------------------- */
+
+enum { CELL = 512 };
+
+typedef enum damage { FLIP, ERASE, SWAP, DOUBLE, CUT, DAMAGES } damage;
+
+/* @return false: such damage is none that can be told from what a crash leaves */
+static bool damage_cell(uint8_t *cells, size_t *count, size_t used, size_t together, size_t i, damage how)
+{
+    uint8_t saved[CELL];
+
+    switch (how) {
+    case FLIP:
+        cells[i * CELL + 40] ^= 1;
+        return true;
+    case ERASE:
+        memset(cells + i * CELL, 0, CELL);
+        return i + together < used;
+    case SWAP:
+        memcpy(saved, cells + i * CELL, CELL);
+        memcpy(cells + i * CELL, cells + (i + 1) * CELL, CELL);
+        memcpy(cells + (i + 1) * CELL, saved, CELL);
+        return i + 1 < used;
+    case DOUBLE:
+        memcpy(cells + (i + 1) * CELL, cells + i * CELL, CELL);
+        return true;
+    default:
+        *count = i + 1;
+        return true;
+    }
+}
+
+/* Nothing is lost: the inputs are whole, under their names, or the outputs are. */
+static bool is_whole(const caravan *c, const simdisk *disk)
+{
+    size_t landed = 0;
+
+    while (landed < c->output_count && caravan_has_landed(c, disk, landed))
+        landed++;
+    for (size_t i = 0; i < c->source_count && landed < c->output_count; i++) {
+        size_t len = 0;
+        const uint8_t *data = simdisk_get(disk, c->scene->sources[i].name, &len);
+
+        if (!data || len != c->scene->sources[i].len || memcmp(data, c->sources[i], len) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Recovery with a journal that says something else: right, or it stops, and with the right one all is there. */
+static void recover_damaged(caravan *c, const simdisk *before, const uint8_t *right, size_t count, const uint8_t *cells,
+                            size_t left, const char *when)
+{
+    for (unsigned undo = 0; undo < 2; undo++) {
+        simdisk *disk = simdisk_clone(before);
+        dcn_stage stage;
+        decant_error err;
+
+        simdisk_put(disk, journal, cells, left * CELL);
+        if (caravan_recover(disk, undo, &err)) {
+            CHECK(err.hint[0]);
+            simdisk_put(disk, journal, right, count * CELL);
+            caravan_check_recovers(c, disk, 0, when, &stage);
+        } else if (!(undo ? is_whole(c, disk) : caravan_is_new(c, disk))) {
+            test_fail(__FILE__, __LINE__, "%s, %s: destroyed: %s", when, undo ? "undo" : "resume",
+                      simdisk_names(disk, "s"));
+        }
+        simdisk_free(&disk);
+    }
+}
+
+static void damage_journal(caravan *c, simdisk *disk, const char *when)
+{
+    size_t len = 0, count, used;
+    const uint8_t *now = simdisk_get(disk, journal, &len);
+    uint8_t *right, *copy;
+
+    if (!now || len < CELL)
+        return;
+    right = malloc(2 * len + CELL);
+    CHECK(right != NULL);
+    memcpy(right, now, len);
+    copy = right + len;
+    count = used = len / CELL;
+    while (used && !right[(used - 1) * CELL])
+        used--;
+    for (size_t i = 0; i < used; i++)
+        for (damage how = FLIP; how < DAMAGES; how++) {
+            size_t left = count;
+            char what[100];
+
+            memcpy(copy, right, len);
+            snprintf(what, sizeof what, "%s, damage %d of cell %zu of %zu", when, (int)how, i, used);
+            if (damage_cell(copy, &left, used, c->source_count, i, how) && i + 1 < count)
+                recover_damaged(c, disk, right, count, copy, left, what);
+        }
+    free(right);
+}
+
+TEST(recover__destroys_nothing_when_its_journal_is_damaged)
+{
+    everywhere(damage_journal, TEST_IS_SLOW ? 20 : 5);
+}

@@ -1,0 +1,158 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "pour/given.h"
+#include "support/gates.h"
+#include "support/simdisk.h"
+
+/* What may be freed of a file that is drained, against a byte at a time; and its names. */
+enum { SIZE = 700, UNIT = 64 };
+
+typedef struct plan {
+    dcn_owned owned;
+    dcn_giving giving;
+    uint8_t data[SIZE];
+    bool covered[SIZE];
+    size_t size;
+} plan;
+
+static void invent(plan *p, uint64_t *seed)
+{
+    uint64_t at = 0;
+    decant_error err;
+
+    *p = (plan){.giving = {.count = 1, .batch = 100, .unit = UNIT}, .size = 1 + (size_t)(test_random(seed) % SIZE)};
+    test_stream(test_random(seed), p->data, p->size);
+    for (size_t i = 0; i < p->size; i++)
+        p->data[i] |= 1;
+    while (at < p->size) {
+        uint64_t len = 1 + test_random(seed) % (test_random(seed) % 2 ? 200 : 10);
+
+        len = len < p->size - at ? len : p->size - at;
+        switch (test_random(seed) % 4) {
+        case 0: /* padding */
+            memset(p->data + at, 0, (size_t)len);
+            break;
+        case 1: /* in no output */
+            break;
+        default:
+            CHECK_OK(dcn_runs_add(&p->giving.runs, &(dcn_run){.from = at, .to = 2 * at, .len = len}, &err), &err);
+            memset(p->covered + at, true, (size_t)len);
+        }
+        at += len;
+    }
+    CHECK_OK(dcn_runs_finish(&p->giving.runs, 1, &err), &err);
+    p->giving.items = &p->owned;
+}
+
+static void open_given(plan *p, simdisk *disk, dcn_dir *dir, dcn_given *g)
+{
+    dcn_facts facts;
+    decant_error err;
+
+    simdisk_put(disk, "a", p->data, p->size);
+    CHECK_OK(dcn_dir_stat(dir, "a", &facts, &err), &err);
+    p->owned = (dcn_owned){.name = "a", .file = dcn_identity_of(&facts), .mtime = facts.mtime, .drained = true};
+    CHECK_OK(dcn_given_describe(g, &p->owned, dir, true, &err), &err);
+    CHECK_OK(dcn_given_open(g, &err), &err);
+}
+
+/* Below a mark each byte that is in a run may have gone, and no other; and what is not freed is padding at most. */
+static void check_freed(const plan *p, const simdisk *disk, uint64_t upto)
+{
+    size_t len = 0;
+    const uint8_t *now = simdisk_get(disk, "a", &len);
+
+    CHECK_EQ(len, p->size);
+    for (size_t i = 0; i < p->size; i++)
+        if (now[i] != p->data[i] && !(p->covered[i] && i < upto))
+            test_fail(__FILE__, __LINE__, "byte %zu of %zu went, which is in no run below %zu", i, p->size,
+                      (size_t)upto);
+    for (size_t unit = 0; unit * UNIT < p->size; unit++) {
+        size_t end = (unit + 1) * UNIT < p->size ? (unit + 1) * UNIT : p->size;
+        bool may = true, there = false;
+
+        for (size_t i = unit * UNIT; i < end; i++) {
+            may = may && p->covered[i] && i < upto;
+            there = there || now[i];
+        }
+        if (may && there)
+            test_fail(__FILE__, __LINE__, "unit %zu could go, and is there", unit);
+    }
+}
+
+TEST(given__frees_units_of_which_each_byte_is_elsewhere_or_zero)
+{
+    for (uint64_t seed = 1; seed < 400; seed++) {
+        simdisk *disk = simdisk_new();
+        dcn_dir *dir = NULL;
+        uint64_t state = seed, upto = 0;
+        dcn_given g;
+        plan p;
+        decant_error err;
+
+        disk->block = UNIT;
+        CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+        invent(&p, &state);
+        open_given(&p, disk, dir, &g);
+        while (upto < p.size) {
+            uint64_t from = upto;
+
+            upto += 1 + test_random(&state) % 150;
+            upto = upto < p.size ? upto : p.size;
+            CHECK_OK(dcn_given_free(&g, &p.giving, test_random(&state) % 3 ? from : 0, upto, &err), &err);
+            check_freed(&p, disk, upto);
+            CHECK_OK(dcn_given_check(&g, &err), &err); /* its own doing */
+        }
+        dcn_given_close(&g);
+        dcn_runs_close(&p.giving.runs);
+        dcn_dir_close(&dir);
+        simdisk_free(&disk);
+    }
+}
+
+/* Piece by piece frees nothing: neighbours go in one call. */
+TEST(given__frees_a_hull_in_one_call)
+{
+    simdisk *disk = simdisk_new();
+    dcn_dir *dir = NULL;
+    dcn_given g;
+    plan p = {.giving = {.count = 1, .batch = 100, .unit = UNIT}, .size = 640};
+    gates calls;
+    decant_error err;
+
+    test_stream(1, p.data, p.size);
+    memset(p.data + 100, 0, 30); /* padding between two runs */
+    CHECK_OK(dcn_runs_add(&p.giving.runs, &(dcn_run){.from = 0, .len = 100}, &err), &err);
+    CHECK_OK(dcn_runs_add(&p.giving.runs, &(dcn_run){.from = 130, .to = 1000, .len = 510}, &err), &err);
+    CHECK_OK(dcn_runs_finish(&p.giving.runs, 1, &err), &err);
+    p.giving.items = &p.owned;
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    open_given(&p, disk, dir, &g);
+    gates_up(&calls, &disk->io);
+    CHECK_OK(dcn_given_free(&g, &p.giving, 0, 640, &err), &err);
+    CHECK_HAS(gates_trace(&calls), "punch a 0+640");
+    CHECK_EQ(calls.count[DCN_DO_PUNCH], 1);
+    gates_down(&calls);
+    dcn_given_close(&g);
+    dcn_runs_close(&p.giving.runs);
+    dcn_dir_close(&dir);
+    simdisk_free(&disk);
+}
+
+TEST(given__has_another_name_that_fits_and_says_what_it_is)
+{
+    char name[256], *moving = NULL;
+    decant_error err;
+
+    CHECK_OK(dcn_moving_name("model.safetensors", &moving, &err), &err);
+    CHECK_TEXT(moving, "model.safetensors.moving");
+    dcn_free(&moving);
+    memset(name, 'x', 255);
+    strcpy(name + 243, "\xC3\xA4-00001.pt");
+    CHECK_OK(dcn_moving_name(name, &moving, &err), &err);
+    CHECK(strlen(moving) <= 255);
+    CHECK_HAS(moving, "\xC3\xA4-00001.pt.moving");
+    dcn_free(&moving);
+}
