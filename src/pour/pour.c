@@ -243,17 +243,22 @@ static decant_status leave(const dcn_pouring *p, decant_error *err)
     const char *path = last->path ? last->path : last->name;
     decant_status rc;
 
-    if (p->drain.committed) {
+    if (p->drain.committed)
         rc = dcn_error_recast(err, DECANT_PUBLISH_PENDING, "all is written, but not all is in place");
-        dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
-    } else if (p->drain.ready) {
+    else if (p->drain.ready)
         rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted while inputs were given up; nothing is lost");
+    else
+        rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted when all was written");
+
+    if (p->drain.committed)
+        dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
+    else if (p->drain.aborted)
+        dcn_error_hint(err, "decant recover --undo '%s' puts back what was given up", path);
+    else if (p->drain.ready && !p->drain.in_doubt && !job->journal->broken)
         dcn_error_hint(err, "decant recover --resume '%s' finishes it, decant recover --undo '%s' undoes it", path,
                        path);
-    } else {
-        rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted when all was written");
+    else /* the journal has to be read for it */
         dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
-    }
     dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return rc;
 }

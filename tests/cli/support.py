@@ -160,6 +160,17 @@ class Case(unittest.TestCase):
         self.assertEqual(self.tree(begun), before)
         return result
 
+    def faulty(self):
+        """An environment in which calls of the system can be made to fail: tests/cli/faulty.c says how."""
+        if not shutil.which("cc"):
+            self.skipTest("there is no compiler")
+        os.makedirs(self.path("tools"), exist_ok=True)
+        shim = self.path("tools", "faulty.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, os.path.join(SOURCE, "tests/cli/faulty.c"), "-ldl"], check=True)
+        if self.decant("--version", env={"LD_PRELOAD": shim}).code:
+            self.skipTest("this build of decant does not bear LD_PRELOAD")
+        return {"LD_PRELOAD": shim}
+
     def check_document(self, result):
         document = result.document
         self.assertEqual(document["schema"], "decant/1")

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+import images
 import support
 
 IS_ROOT = os.geteuid() == 0
@@ -629,6 +630,67 @@ class Interrupted(Consume):
                         os.remove(self.path("out", part))
                     self.check_undone()
 
+    def test_one_that_had_only_begun_is_undone_by_the_next_save(self):
+        for _ in range(20):
+            process = self.begin()
+            self.until(lambda: any(n.endswith(".jpart") for n in os.listdir(self.path("out"))), process)
+            process.kill()
+            process.communicate(timeout=300)
+            saves = self.decant("recover", "out", "--json").document["saves"]
+            if saves and saves[0]["stage"] == "begun":
+                break
+            self.works("recover", "--undo", "out")
+        else:
+            self.skipTest("it was never stopped early enough")
+        words = [*self.INPUTS, "-o", self.OUT, "--consume"]
+        before = self.tree()
+        self.assertIn("undoes    1 interrupted save of it, first of all\n", self.works("plan", *words).out)
+        self.assertEqual(self.tree(), before)
+        self.refused(4, "recover", "--resume", "out", says="cannot be finished")
+        self.assertIn("undone   1 interrupted save\n", self.works("convert", *words).err)
+        self.check_finished()
+
+    def recovered(self, result):
+        """Goes the way that an interrupted save says that it can go; to the end where it can."""
+        self.assertEqual(result.code, 5, result)
+        stage = self.decant("recover", "out", "--json").document["saves"][0]["stage"]
+        for flag in ["--resume", "--undo"]:
+            if "decant recover %s 'out/o.bpk'" % flag in result.err:
+                self.assertIn(stage, ["moving", "complete"] if flag == "--resume" else ["moving", "undoing"])
+        self.works("recover", "--resume" if stage == "complete" else "--undo", "out")
+
+    def test_an_error_is_undone_and_can_be_tried_again(self):
+        preload, kept = self.faulty(), self.path("kept")
+        subprocess.run(["cp", "-a", self.path("in"), kept], check=True)
+        for call in ["fdatasync", "fsync", "renameat2", "unlinkat"]:
+            for nth in range(1, 40):
+                process = self.begin(env={"FAULT": "%s %d" % (call, nth), **preload})
+                out, err = process.communicate(timeout=300)
+                result = support.Result(process.returncode, out, err)
+                with self.subTest(call=call, nth=nth):
+                    self.assertRegex(result.err, r"\A(decant: [^\n]*; [^\n]+|saved [^\n]*)\n\Z")
+                    if result.code not in (0, 3, 4):
+                        self.recovered(result)
+                    if os.path.exists(self.path(self.OUT)):
+                        self.check_finished()
+                    else:
+                        self.check_undone()
+                if not os.path.exists(self.path(self.INPUTS[0])):
+                    subprocess.run(["rm", "-rf", self.path("in"), self.path(self.OUT)], check=True)
+                    subprocess.run(["cp", "-a", kept, self.path("in")], check=True)
+                    self.before = self.inputs()
+                if result.code == 0:
+                    break
+            self.assertEqual(result.code, 0)
+            self.assertGreater(nth, 1, "no call of it was seen")
+
+    def test_what_is_not_on_the_disk_as_it_was_written_is_not_given_up(self):
+        process = self.begin("--verify", env={"CORRUPT": str(BIG * 3 // 4), **self.faulty()})
+        _, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 4, err)
+        self.assertIn(b"are not on the disk as they were moved", err)
+        self.check_undone()
+
     def test_a_journal_that_is_gone_is_named_and_nothing_is_touched(self):
         self.stopped()
         journal = next(n for n in os.listdir(self.path("out")) if n.endswith(".decant-journal"))
@@ -653,6 +715,64 @@ class Interrupted(Consume):
         os.rename(self.path("in", "elsewhere"), self.path("in", name))
         self.works("recover", "--undo", "out")
         self.check_undone()
+
+
+class Elsewhere(images.Case):
+    """Where bytes cannot be moved they are shared or copied, and the inputs are gone all the same."""
+
+    def put(self, path, size=3_000_000):
+        support.write_model(path, [("t", "U8", [size], random.randbytes(size))])
+        return path
+
+    def consumed(self, source, out, *flags):
+        """What became of the one input."""
+        document = self.check_document(self.works("convert", source, "-o", out, "--consume", "--json", *flags))
+        self.assertFalse(os.path.exists(source))
+        self.assertTrue(os.path.exists(out))
+        return document["inputs"][0]
+
+    def test_to_another_file_system_it_is_copied_and_removed__19(self):
+        there = self.mounted("tmpfs", 64 << 20)
+        source = self.put(self.path("m.safetensors"))
+        self.works("convert", source, "-o", "plain.bpk")
+        self.assertIn("inputs    copied, gone afterwards (not on the file system of the output)\n",
+                      self.works("plan", source, "-o", there + "/o.bpk", "--consume").out)
+        became = self.consumed(source, there + "/o.bpk")
+        self.assertEqual((became["route"], became["reason"]), ("copy", "not on the file system of the output"))
+        with open(there + "/o.bpk", "rb") as f:
+            self.assertEqual(f.read(), self.read("plain.bpk"))
+        self.assertEqual(os.listdir(there), ["o.bpk"])
+
+    def test_of_two_inputs_one_is_moved_and_one_is_copied(self):
+        there = self.mounted("tmpfs", 64 << 20)
+        support.write_model(there + "/a.safetensors", [("a", "U8", [300_000], None)])
+        self.put(self.path("b.safetensors"))
+        document = self.check_document(self.works("convert", there + "/a.safetensors", "b.safetensors", "-o", "o.bpk", "--consume", "--json"))
+        self.assertEqual(sorted(i["route"] for i in document["inputs"]), ["copy", "drain"])
+        self.assertEqual((os.listdir(there), self.names()), ([], ["o.bpk"]))
+
+    def test_without_room_for_a_copy_it_is_refused_with_both_figures(self):
+        there = self.mounted("tmpfs", 2 << 20)
+        source = self.put(self.path("m.safetensors"))
+        result = self.refused(4, "convert", source, "-o", there + "/o.bpk", "--consume", says=["no room", "found", "expected"])
+        self.assertTrue(os.path.exists(source), result)
+        self.assertEqual(os.listdir(there), [])
+
+    def test_where_blocks_can_be_shared_nothing_is_moved(self):
+        there = self.mounted("xfs")
+        became = self.consumed(self.put(there + "/m.safetensors"), there + "/o.safetensors", "--layout", "congruent")
+        self.assertEqual(became["route"], "clone")
+        self.assertGreater(int(became["shared"]), 2_900_000)
+        self.assertEqual(os.listdir(there), ["o.safetensors"])
+
+    def test_on_file_systems_that_free_ranges_it_is_moved(self):
+        for kind in ["ext4", "xfs", "btrfs", "tmpfs"]:
+            with self.subTest(kind):
+                there = self.mounted(kind)
+                before = set(os.listdir(there))
+                became = self.consumed(self.put(there + "/m.safetensors"), there + "/o.bpk")
+                self.assertEqual(became["route"], "drain")
+                self.assertEqual(set(os.listdir(there)) - before, {"o.bpk"})
 
 
 if __name__ == "__main__":

@@ -1,26 +1,16 @@
 """What the system does wrong, beneath a program that runs as it is: DA-03."""
 
 import os
-import shutil
 import signal
 import subprocess
-import unittest
 
 import support
 
 
-@unittest.skipUnless(shutil.which("cc"), "there is no compiler")
 class Faults(support.Case):
     def setUp(self):
         super().setUp()
-        self.tools = self.path("tools")
-        os.mkdir(self.tools)
-        shim = os.path.join(self.tools, "faulty.so")
-        source = os.path.join(support.SOURCE, "tests/cli/faulty.c")
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
-        self.preload = {"LD_PRELOAD": shim}
-        if self.decant("--version", env=self.preload).code:
-            self.skipTest("this build of decant does not bear LD_PRELOAD")
+        self.preload = self.faulty()
         self.model("m.safetensors", [("t%02d" % i, "U8", [1000 + i], None) for i in range(50)])
         self.works("convert", "m.safetensors", "-o", "good.bpk")
         self.good = self.read("good.bpk")
