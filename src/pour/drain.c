@@ -1,9 +1,9 @@
 /*
  *  (1) A mark covers only bytes that were written before the sync began on which it rests (I1).
- *  (2) Nothing below a mark is freed before the mark is durable.
+ *  (2) Nothing below a mark is freed before the mark is durable (I1).
  *  (3) A sync that failed is never repeated and believed. Of a part: there is no mark, nothing is freed, and all can be put
- *      back. Of the journal, a folder or a source: nobody knows what is on the disk; it is left to recovery, which looks.
- *  (4) What is written twice is written twice before any of it is freed: a range goes to each of its places.
+ *      back. Of the journal, a folder or a source: nobody knows what is on the disk; it is left to recovery, which looks (I7).
+ *  (4) What is written twice is written twice before any of it is freed: a range goes to each of its places (I1).
  */
 #include "pour/drain.h"
 
@@ -19,7 +19,7 @@
 
 enum {
     LANE = 1,    /* of syncing, marking and freeing */
-    UNFREED = 2, /* batches */
+    UNFREED = 2, /* batches, no more than the plan has room for (I9) */
     GAP = 4096   /* up to here it costs less to read a gap and throw it away than to read again */
 };
 

@@ -1,8 +1,8 @@
 /*
  *  (1) Its other name comes before its first mark, durably: whatever opens under its own is whole (I11).
  *  (2) A unit goes only if each of its bytes is durable elsewhere, or zero. That is seen on the file as it is, so that after a
- *      crash the same rule gives the same units or fewer.
- *  (3) Two names are a rename that a crash has left half done: rename() would do nothing, so the wrong one is removed.
+ *      crash the same rule gives the same units or fewer (I1).
+ *  (3) Two names are a rename that a crash has left half done: rename() would do nothing, so the wrong one is removed (I8).
  */
 #include "pour/given.h"
 
@@ -188,6 +188,7 @@ decant_status dcn_given_set_aside(dcn_given *g, const char *note, decant_error *
     return blame(g, g->moving, rc, err);
 }
 
+/* keeps I12 */
 decant_status dcn_given_restore(dcn_given *g, decant_error *err)
 {
     dcn_facts own;
@@ -213,7 +214,7 @@ decant_status dcn_given_restore(dcn_given *g, decant_error *err)
     return blame(g, g->owned->name, rc, err);
 }
 
-/* Under its own name only what is whole is its own: a drained one that has begun has the other. */
+/* Under its own name only what is whole is its own: a drained one that has begun has the other. keeps I5 */
 static decant_status remove_as(dcn_given *g, const char *name, bool own, decant_error *err)
 {
     dcn_facts now;

@@ -1,4 +1,29 @@
 /*
+ * What giving files up promises, which code elsewhere cites by these numbers:
+ *
+ *  I1   Each byte of each source is at any time, and after any crash, in the source, durably in a part, or (what is held back)
+ *       in READY; journal and files say which.
+ *  I2   The name of an output holds the old file, the new one, or nothing if nothing was there: whole.
+ *  I3   The outputs of one save change together.
+ *  I4   No source is opened for writing, renamed or changed before every check has passed and BEGIN lasts.
+ *  I5   What is not owned is never touched, nor what is behind a link or has a second name.
+ *  I6   A part is not taken for a model: by its name, and as its first bytes are written last.
+ *  I7   An error ends in "undone, all as before" or in "interrupted, can go on"; the status says which.
+ *  I8   Recovery may be interrupted any number of times, at any call.
+ *  I9   The space used beyond the inputs never exceeds what the plan has said.
+ *  I10  Nothing is silent: what was done with each source, and why nothing better, is told.
+ *  I11  A source that has begun to give up bytes opens under no name that a loader would try.
+ *  I12  Undoing restores every source bit for bit, with its name, mode and time, at any moment before COMMIT.
+ *
+ * The records, and what follows each of them where the save ends there:
+ *
+ *     BEGIN ---> READY ---> MOVED ... ---> COMMIT ---> outputs get their names, sources go
+ *       |          |          |
+ *       |          +----------+---> ABORT ---> UNMOVED ... ---> sources have their bytes and names, parts go
+ *       +---> parts go
+ *
+ * and the journal goes last. Without sources that are drained there is no READY, and COMMIT follows BEGIN.
+ *
  *  (1) The file has its final size, and header and BEGIN are durable, before anything that BEGIN names exists: no later
  *      record needs room, and without a BEGIN that fits nothing has been changed.
  *  (2) A cell is one sector, which is there or is not. Each is chained to the one before it by its checksum; reading ends at

@@ -124,7 +124,7 @@ static void dispose(dcn_pouring *p)
     dcn_intent_close(&p->own);
 }
 
-/* Before anything exists the journal knows that it may. */
+/* Before anything exists, and anything is opened for writing, the journal knows that it may. keeps I4 */
 static decant_status promise(dcn_pouring *p, decant_error *err)
 {
     const dcn_job *job = p->job;
@@ -235,7 +235,7 @@ static decant_status publish(dcn_pouring *p, decant_error *err)
     return job->journal ? dcn_journal_end(job->journal, err) : DECANT_OK;
 }
 
-/* What cannot be undone and is not done stays as it is, and its journal with it. */
+/* What cannot be undone and is not done stays as it is, and its journal with it. keeps I7 */
 static decant_status leave(const dcn_pouring *p, decant_error *err)
 {
     const dcn_job *job = p->job;

@@ -3,7 +3,7 @@
  *      knows, recovery stops and says what was expected and found.
  *  (2) What a killed process has left in the cache alone may still be lost: journal and folder are synced before anything is
  *      built upon them.
- *  (3) Whichever way, the journal goes last, and after what it speaks of is durable: until then it can all be done again.
+ *  (3) Whichever way, the journal goes last, and after what it speaks of is durable: until then it can all be done again (I8).
  */
 #include "pour/recover.h"
 

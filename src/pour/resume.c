@@ -1,6 +1,6 @@
 /*
- *  (1) Everything that is needed is found, and is what the journal knows, before anything is touched.
- *  (2) The last batch of each source is believed only when it was read from the disk, or the source still has it.
+ *  (1) Everything that is needed is found, and is what the journal knows, before anything is touched (I5).
+ *  (2) The last batch of each source is believed only when it was read from the disk, or the source still has it (I1).
  */
 #include "pour/recover.h"
 

@@ -1,8 +1,9 @@
 /*
  *  (1) ABORT is durable before the first byte is put back, and before a part is removed: from there on a part may have lost
- *      what it was given, so that the only way is back.
- *  (2) Bytes are freed in the parts when they are durable in their source, and the journal says so.
- *  (3) What is put back takes room before the parts give any: one batch of it is reserved while there still is the other way.
+ *      what it was given, so that the only way is back (I8).
+ *  (2) Bytes are freed in the parts when they are durable in their source, and the journal says so (I1).
+ *  (3) What is put back takes room before the parts give any: one batch of it is reserved while there still is the other way
+ *      (I9).
  */
 #include "pour/drain.h"
 

@@ -483,6 +483,91 @@ TEST(consume__is_undone_when_somebody_changes_or_opens_a_source)
     visit_at_any_time(&caravan_scenes[3], (visit){.act = simdisk_touch, .path = "s/c", .other = "s/c"});
 }
 
+static void open_it_and_touch_the_next(simdisk *disk, const char *path)
+{
+    open_it(disk, path);
+    simdisk_touch(disk, "s/b");
+}
+
+/* It is undone before the one that was touched has begun to give up anything. */
+TEST(consume__leaves_the_time_of_a_source_that_has_given_up_nothing)
+{
+    visit v = {.at = 3, .act = open_it_and_touch_the_next, .path = "s/a", .other = "s/a.moving"};
+    decant_error err;
+    caravan c;
+
+    caravan_load(&c, &caravan_scenes[1]);
+    v.disk = caravan_disk(&c);
+    CHECK_FAILS(caravan_pour(&c, v.disk, &(caravan_how){.progress = come_by, .progress_ctx = &v}, &err), DECANT_BUSY,
+                &err);
+    CHECK(simdisk_mtime_of(v.disk, "s/b") != c.times[1]);
+    c.times[1] = simdisk_mtime_of(v.disk, "s/b");
+    CHECK(caravan_is_old(&c, v.disk));
+    simdisk_someone_opens(v.disk, "s/a", false);
+    simdisk_free(&v.disk);
+    caravan_close(&c);
+}
+
+/* Somebody else's sync of the part is told that the disk has failed; the save's own is told that all is well. */
+static void hear_of_a_failure(simdisk *disk, const char *path)
+{
+    const dcn_gate *gate = disk->io.gate;
+    char part[PART_NAME];
+    dcn_file *file = NULL;
+    decant_error err;
+
+    (void)path;
+    find_name(disk, ".jpart", part);
+    disk->io.gate = NULL;
+    CHECK_OK(dcn_io_open(&disk->io, part, DCN_READ, &file, &err), &err);
+    disk->lie_at = 1;
+    CHECK_FAILS(dcn_file_sync(file, &err), DECANT_IO, &err);
+    dcn_file_close(&file);
+    disk->io.gate = gate;
+}
+
+TEST(recover__reads_the_last_batch_from_the_disk_and_not_from_the_cache)
+{
+    size_t lost = 0;
+    bool came = true;
+
+    for (size_t at = 1; came; at++) { /* the first time something was copied, of which nobody has another one */
+        visit v = {.at = at, .act = hear_of_a_failure, .path = "s/a", .other = "s/a.moving"};
+        caravan c;
+        simdisk *killed;
+        gates g;
+        dcn_stage stage;
+        char when[64];
+        decant_error err;
+
+        caravan_load(&c, &even);
+        v.disk = caravan_disk(&c);
+        gates_up(&g, &v.disk->io);
+        gates_fail(
+            &g, (gates_fault){.one_verb = true, .verb = DCN_DO_PUNCH, .name = "a", .status = DECANT_IO, .crash = true});
+        (void)!caravan_pour(&c, v.disk, &(caravan_how){.progress = come_by, .progress_ctx = &v}, &err);
+        gates_down(&g);
+        came = v.calls > at;
+        killed = simdisk_clone(v.disk);
+        snprintf(when, sizeof when, "lost at %zu", at);
+        if (caravan_journal(killed, &stage) && stage == DCN_STAGE_READY && is_there(killed, "s/a.moving")) {
+            lost++;
+            for (unsigned undo = 0; undo < 2; undo++) {
+                simdisk *after = simdisk_clone(killed);
+
+                CHECK_OK(caravan_recover(after, undo, &err), &err);
+                simdisk_crash_nth(after, 0, 0);
+                caravan_check_recovers(&c, after, undo ? 0 : CARAVAN_SAID_NEW, when, &stage);
+                simdisk_free(&after);
+            }
+        }
+        simdisk_free(&killed);
+        simdisk_free(&v.disk);
+        caravan_close(&c);
+    }
+    CHECK(lost > 0);
+}
+
 TEST(recover__leaves_alone_what_another_process_works_on)
 {
     simdisk *disk;

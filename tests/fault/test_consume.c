@@ -254,6 +254,57 @@ TEST(consume__survives_the_failure_of_any_allocation)
     }
 }
 
+/* A save of which an allocation fails. */
+typedef struct failing {
+    size_t allocation, calls; /* that fails; until all is undone */
+    bool fired, renamed;      /* it has failed; and something had been given up */
+} failing;
+
+/* It is stopped `left` calls before the end, on the way back; 0: it is not, which tells how many there are. */
+static void stop_the_way_back(caravan *c, failing *f, size_t left)
+{
+    simdisk *disk = caravan_disk(c);
+    char when[64];
+    gates g;
+    dcn_stage stage;
+    decant_error err;
+
+    gates_up(&g, &disk->io);
+    if (left)
+        gates_crash(&g, f->calls - left);
+    (void)!caravan_pour(c, disk, &(caravan_how){.begins = fail_from_here, .begins_ctx = &f->allocation}, &err);
+    if (!left)
+        *f = (failing){f->allocation, g.total, test_alloc_fired(), strstr(gates_trace(&g), "rename a ") != NULL};
+    test_alloc_disarm();
+    gates_down(&g);
+    snprintf(when, sizeof when, "allocation %zu, %zu calls before the end", f->allocation, left);
+    for (size_t k = 0, cuts = simdisk_crash_count(disk); k < cuts; k += 1 + cuts / 12) {
+        simdisk *after = simdisk_clone(disk);
+
+        simdisk_crash_nth(after, k, f->allocation + k);
+        caravan_check_recovers(c, after, 0, when, &stage);
+        simdisk_free(&after);
+    }
+    simdisk_free(&disk);
+}
+
+/* Of the marks of one batch some are put when memory ends, and ABORT behind them. */
+TEST(consume__can_be_stopped_on_the_way_back_from_a_failed_allocation)
+{
+    caravan_scene scene = caravan_scenes[1];
+    caravan c;
+    failing f = {.fired = true};
+
+    scene.batch = 700;
+    caravan_load(&c, &scene);
+    for (; f.fired; f.allocation++) {
+        stop_the_way_back(&c, &f, 0);
+        for (size_t left = 1; f.fired && f.renamed && left < 50; left++)
+            stop_the_way_back(&c, &f, left);
+    }
+    caravan_close(&c);
+}
+
 TEST(recover__of_what_was_given_up_survives_the_failure_of_any_allocation)
 {
     for (uint64_t scene = 0; scene < caravan_scene_count; scene++) {
