@@ -11,7 +11,7 @@
  * on with, and the status says which (I7). So it is if the power is cut afterwards.
  */
 
-enum { EVERY = TEST_IS_SLOW ? 7 : 1, SCENES = TEST_IS_SLOW ? 8 : 24 };
+enum { EVERY = TEST_IS_SLOW ? 7 : 1, SCENES = TEST_IS_SLOW ? 8 : 12 };
 
 typedef struct failure {
     decant_status status;
