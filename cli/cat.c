@@ -85,7 +85,8 @@ const cli_command cli_cat = {
     .usage = "IN... -o OUT",
     .summary = "join files byte for byte: a download that came in parts",
     .examples = "  decant cat model.gguf.part1 model.gguf.part2 -o model.gguf\n"
-                "  decant cat model.safetensors.* -o model.safetensors --verify\n",
+                "  decant cat model.safetensors.* -o model.safetensors --verify\n"
+                "  decant cat model.gguf.part* -o model.gguf --consume    # the parts are gone\n",
     .bit = CLI_CAT,
     .min_files = 1,
     .max_files = SIZE_MAX,

@@ -158,7 +158,8 @@ const cli_command cli_convert = {
                 "  decant convert model.bpk -o model --to safetensors\n"
                 "  decant convert --dtype bf16 model.safetensors -o half.safetensors\n"
                 "  decant convert --prefix text. a.bpk --prefix image. b.bpk -o both.bpk\n"
-                "  decant convert model.safetensors -o model.bpk -f    # replaces model.bpk\n",
+                "  decant convert model.safetensors -o model.bpk -f    # replaces model.bpk\n"
+                "  decant convert shards/ -o model.safetensors --consume    # like mv: the shards are gone\n",
     .bit = CLI_CONVERT,
     .min_files = 1,
     .max_files = SIZE_MAX,
@@ -171,6 +172,7 @@ const cli_command cli_plan = {
     .summary = "exactly what convert would do; writes nothing",
     .examples = "  decant plan model.safetensors -o model.bpk\n"
                 "  decant plan --rename 's/^model\\.//' model.safetensors -o model.bpk\n"
+                "  decant plan shards/ -o model.safetensors --consume\n"
                 "  decant plan --json model.safetensors -o model.bpk\n",
     .bit = CLI_PLAN,
     .min_files = 1,
