@@ -339,11 +339,12 @@ static decant_status list_owned(saving *s, decant_error *err)
     return DECANT_OK;
 }
 
-static decant_status give(saving *s, const dcn_space *space, decant_error *err)
+static decant_status give(saving *s, const dcn_space *space, bool plan_only, decant_error *err)
 {
     dcn_give_terms terms = {
         .landings = s->landings,
         .landing_count = s->plans.count,
+        .tries = !plan_only,
         .require = s->options.consume == DECANT_CONSUME_REQUIRE,
         .lose = s->options.allow & DECANT_ALLOW_LOSS,
         .batch = s->env->cut.batch,
@@ -384,7 +385,7 @@ static decant_status check_place(saving *s, bool plan_only, decant_error *err)
         return dcn_routes_check_in_place(s->dir, s->plans.items[0].total, err);
     if ((rc = dcn_routes_check_files(&s->routes, s->dir, s->landings, s->plans.count, s->options.replace, &space,
                                      err)) ||
-        (s->options.consume && (rc = give(s, &space, err))))
+        (s->options.consume && (rc = give(s, &space, plan_only, err))))
         return rc;
     return dcn_routes_check_room(&s->routes, s->dir, &space, err);
 }

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "pour/given.h"
+#include "pour/probe.h"
 
 enum { WRITE_BITS = 0222, ALL_WRITE = 02, STICKY = 01000, ASSUMED_UNIT = 64 << 10 };
 
@@ -324,18 +325,58 @@ static decant_status check_covered(const dcn_give *give, const dcn_give_terms *t
 
 /* --- routes ------------------------------------------------------------------------------------------------------------ */
 
+/* What is known of the file system that the outputs come to. */
+typedef struct ground {
+    const dcn_facts *folder;
+    const dcn_space *space; /* as its kind has it */
+    bool scattered;         /* there are too many runs */
+    bool frees;             /* what is punched out */
+    uint64_t unit;          /* that is freed at once */
+} ground;
+
+/* What the file system does, where its kind promises something that is wanted of it. */
+static decant_status try_out(dcn_give *give, dcn_routes *routes, dcn_dir *home, ground *g, decant_error *err)
+{
+    size_t last = 0;
+    bool drains = false;
+    dcn_probe probe;
+    decant_status rc = dcn_probe_open(&probe, home, g->space, err);
+
+    for (size_t i = 0; i < give->intent.giving.count && rc == DECANT_OK; i++) {
+        dcn_route *route = dcn_routes_find(routes, give->sources[i], &last);
+        bool clones = route && route->way == DCN_CLONE, shares = false;
+
+        if (clones && (rc = dcn_probe_clone(&probe, give->sources[i], &shares, err)))
+            break;
+        drains = drains || (route && !shares);
+        if (clones && !shares) {
+            routes->shared -= route->shared;
+            routes->room += route->shared;
+            dcn_route_copy(route);
+        }
+    }
+    if (rc == DECANT_OK && drains && g->frees)
+        rc = dcn_probe_punch(&probe, &g->frees, &g->unit, err);
+    dcn_probe_close(&probe);
+    if (rc && rc != DECANT_NOMEM) {
+        dcn_error_path(err, home->path);
+        dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    }
+    return rc;
+}
+
 /* Why a source cannot be drained; NULL: it can be, as far as can be told without trying. */
-static const char *why_not(const dcn_give *give, size_t i, const dcn_runs *runs, const dcn_space *space,
-                           const dcn_facts *folder, bool scattered)
+static const char *why_not(const dcn_give *give, size_t i, const dcn_runs *runs, const ground *g)
 {
     dcn_extents extents;
 
-    if (scattered)
+    if (g->scattered)
         return "in too many pieces to be moved";
-    if (give->intent.giving.items[i].file.dev != folder->dev)
+    if (give->intent.giving.items[i].file.dev != g->folder->dev)
         return "not on the file system of the output";
-    if (!space->punches)
-        return "the file system cannot free parts of a file";
+    if (!g->frees)
+        return g->space->punches ? "a try showed that the file system does not free parts of a file"
+                                 : "the file system cannot free parts of a file";
     if (!dcn_runs_end(runs, (uint32_t)i))
         return "none of its bytes stay as they are";
     if (dcn_source_extents(give->sources[i], &extents, NULL) == DECANT_OK && extents.shared)
@@ -352,8 +393,7 @@ static decant_status require_move(const dcn_source *source, const char *reason, 
 
 /* What shares blocks is not touched until the end; else what can be drained is. */
 static decant_status choose_routes(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes,
-                                   const dcn_runs *runs, bool scattered, const dcn_space *space,
-                                   const dcn_facts *folder, decant_error *err)
+                                   const dcn_runs *runs, const ground *g, decant_error *err)
 {
     size_t last = 0;
 
@@ -366,13 +406,12 @@ static decant_status choose_routes(dcn_give *give, const dcn_give_terms *terms, 
         route->given = true;
         if (route->way == DCN_CLONE)
             continue;
-        reason = why_not(give, i, runs, space, folder, scattered);
+        reason = why_not(give, i, runs, g);
         if (reason && terms->require)
             return require_move(give->sources[i], reason, err);
         route->way = reason ? DCN_COPY : DCN_DRAIN;
-        route->reason = reason          ? reason
-                        : space->shares ? "no blocks of it line up with the output's"
-                                        : "the file system cannot share blocks";
+        if (reason) /* else why it is not shared */
+            route->reason = reason;
         give->intent.giving.items[i].drained = !reason;
     }
     return DECANT_OK;
@@ -578,24 +617,26 @@ static decant_status find_room(dcn_give *give, const dcn_give_terms *terms, cons
 decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_routes *routes, dcn_plans *plans,
                             dcn_dir *home, const dcn_space *space, decant_error *err)
 {
-    dcn_runs *runs = &give->intent.giving.runs;
+    dcn_giving *giving = &give->intent.giving;
+    dcn_runs *runs = &giving->runs;
     dcn_facts folder;
-    bool scattered;
+    ground g = {
+        .folder = &folder, .space = space, .frees = space->punches, .unit = space->unit ? space->unit : ASSUMED_UNIT};
     decant_status rc;
 
     if (!terms->count)
         return DECANT_OK;
     if ((rc = dcn_dir_stat(home, ".", &folder, err)) || (rc = check_outputs(terms, home, err)) ||
-        (rc = take_all(give, terms, home, err)) || (rc = collect_runs(give, plans, runs, &scattered, err)))
+        (rc = take_all(give, terms, home, err)) || (rc = collect_runs(give, plans, runs, &g.scattered, err)))
         return rc;
-    if (scattered && !terms->lose) {
+    if (g.scattered && !terms->lose) {
         decant_error_set(err, DECANT_LIMIT, "more than %d pieces, too many to see that nothing is lost", DCN_RUNS_MOST);
         dcn_error_hint(err, "leave --consume out");
         return DECANT_LIMIT;
     }
-    if ((rc = check_covered(give, terms, runs, plans, err)))
-        return rc;
-    if ((rc = choose_routes(give, terms, routes, runs, scattered, space, &folder, err)))
+    if ((rc = check_covered(give, terms, runs, plans, err)) ||
+        (terms->tries && (rc = try_out(give, routes, home, &g, err))) ||
+        (rc = choose_routes(give, terms, routes, runs, &g, err)))
         return rc;
     keep_drained(give, runs);
     if ((rc = dcn_runs_finish(runs, give->intent.giving.count, err)))
@@ -606,6 +647,10 @@ decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_rou
         dcn_error_side(err, DECANT_SIDE_OUTPUT);
         return DECANT_DENIED;
     }
-    give->intent.giving.unit = space->unit ? space->unit : ASSUMED_UNIT;
-    return dcn_give_drains(give) ? find_room(give, terms, plans, space, routes, err) : DECANT_OK;
+    /* the room is that of the plan, where the unit is no larger than it was taken for */
+    giving->unit = g.unit > space->unit ? g.unit : space->unit;
+    if (dcn_give_drains(give) && (rc = find_room(give, terms, plans, space, routes, err)))
+        return rc;
+    giving->unit = g.unit;
+    return DECANT_OK;
 }

@@ -19,6 +19,7 @@ typedef struct dcn_give_terms {
     size_t count;
     const dcn_landing *landings; /* [lent] of the outputs, none of which may be one of those */
     size_t landing_count;
+    bool tries;     /* what the file system does is tried, not taken from its kind: for a save, which may write */
     bool require;   /* refuse rather than copy */
     bool lose;      /* what is in no output is destroyed with its file */
     uint64_t batch; /* bytes between two marks, at most */

@@ -4,7 +4,10 @@ import hashlib
 import json
 import os
 import random
+import re
+import shutil
 import struct
+import unittest
 
 import images
 import support
@@ -44,7 +47,7 @@ def digest(path):
             hashlib.blake2b(f.read()).hexdigest()
 
 
-class Room(images.Case):
+class Case(images.Case):
     def plan(self, paths, out, *flags):
         result = self.decant("plan", *paths, "-o", out, "--consume", "--json", *flags)
         return self.check_document(result)
@@ -66,6 +69,8 @@ class Room(images.Case):
         self.assertEqual(self.weights(out), before)
         return gauge.top - base
 
+
+class Room(Case):
     def test_never_more_of_the_disk_is_used_than_was_planned(self):
         for kind, ending in pairs(["ext4", "xfs"]):  # btrfs frees when it likes: below
             with self.subTest(kind, ending=ending):
@@ -105,6 +110,62 @@ class Room(images.Case):
         self.assertLess(int(self.plan(paths, folder + "/out.bpk")["room"]), 2 * MIB)
         paths = write_shards(folder, 3000, 3)
         self.assertLess(int(self.plan(paths, folder + "/out.bpk")["room"]), MIB // 2)
+
+    def test_blocks_of_every_size_are_found_and_planned_with(self):
+        for kind, make in [("ext4", ["-b", "1024"]), ("ext4", ["-O", "bigalloc", "-C", "65536"]),
+                           ("ext4", ["-O", "bigalloc", "-C", "262144"]), ("xfs", ["-b", "size=1024"]),
+                           ("xfs", ["-b", "size=16384"]), ("tmpfs", [])]:
+            with self.subTest(kind, make=make):
+                folder = self.mounted(kind, make=make)
+                paths, out = write_shards(folder, 40 * MIB, 4), folder + "/out.bpk"
+                document = json.loads(self.works("plan", *paths, "-o", out, "--consume", "--json").out)
+                # what has larger units than a plan assumes takes more room: a few for each file
+                more = 8 * 2 * 262144 if "262144" in make else 0
+                self.assertLessEqual(self.consume(folder, paths, out), int(document["room"]) + more)
+
+
+class Sharing(Case):
+    def test_shared_inputs_are_gone_at_once(self):
+        for kind in ["xfs", "btrfs"]:
+            with self.subTest(kind):
+                folder = self.mounted(kind)
+                paths, out = write_shards(folder, 64 * MIB, 4), folder + "/out.bpk"
+                before = self.weights(*paths)
+                self.leave_free(folder, 4 * MIB, MIB)
+                document = json.loads(self.works("convert", *paths, "-o", out, "--consume", "--layout", "congruent", "--json").out)
+                for source in document["inputs"]:
+                    self.assertEqual((source["route"], source["reason"]), ("clone", "blocks at the ends are copied"))
+                self.assertEqual([path for path in paths if os.path.exists(path)], [])
+                self.assertEqual(self.weights(out), before)
+
+    @unittest.skipUnless(shutil.which("strace"), "there is no strace")
+    def test_a_file_that_is_joined_takes_one_call_and_the_output_one_sync(self):
+        for kind in ["xfs", "btrfs"]:
+            with self.subTest(kind):
+                folder = self.mounted(kind)
+                parts = [folder + "/part%d" % i for i in range(3)]
+                for i, part in enumerate(parts):
+                    support.write(part, random.Random(i).randbytes(8 * MIB if i < 2 else 8 * MIB + 77))
+                wanted = b"".join(self.read(part) for part in parts)
+                os.sync()
+                trace = self.path("trace")
+                self.works("-f", "-o", trace, "-e", "trace=ioctl,fsync,fdatasync,pwrite64,copy_file_range", support.DECANT, "cat",
+                           *parts, "-o", folder + "/whole", "--consume", program="strace")
+                calls = self.read("trace").decode()
+                # one more each is the try on a file without a name
+                self.assertEqual(len(re.findall("FICLONERANGE.* = 0", calls)), 2 * len(parts), calls)
+                self.assertEqual(len(re.findall("(?:fsync|fdatasync)\\(", calls)), 3, calls)  # of the file, and its folder before and after
+                self.assertEqual(os.listdir(folder), ["whole"])
+                self.assertEqual(self.read(folder + "/whole"), wanted)
+
+    def test_what_a_file_system_does_not_keep_is_found_out_by_the_save(self):
+        for make in [["-m", "reflink=0"], ["-b", "size=16384"]]:
+            with self.subTest(make=make):
+                folder = self.mounted("xfs", make=make)
+                paths, out = write_shards(folder, 8 * MIB, 2), folder + "/out.bpk"
+                plan = self.plan(paths, out, "--layout", "congruent")
+                self.assertEqual({source["route"] for source in plan["inputs"]}, {"clone"})
+                self.consume(folder, paths, out, "--layout", "congruent")
 
 
 if __name__ == "__main__":
