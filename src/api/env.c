@@ -4,7 +4,7 @@
 
 dcn_env dcn_env_default(void)
 {
-    return (dcn_env){.io = dcn_io_posix(), .cut = dcn_cut_default};
+    return (dcn_env){.io = dcn_io_posix(), .cut = dcn_cut_default, .threads = 2};
 }
 
 decant_status dcn_env_crew(const dcn_env *env, const dcn_routes *routes, dcn_crew **out, decant_error *err)
@@ -15,7 +15,7 @@ decant_status dcn_env_crew(const dcn_env *env, const dcn_routes *routes, dcn_cre
         return dcn_crew_seeded(env->crew_seed, out, err);
     for (size_t i = 0; i < routes->count; i++)
         drains = drains || routes->items[i].way == DCN_DRAIN;
-    return dcn_crew_threads(env->threads ? env->threads : drains ? 2 : 1, out, err);
+    return dcn_crew_threads(drains && env->threads ? env->threads : 1, out, err);
 }
 
 void dcn_options_take(void *own, size_t own_size, const void *theirs)

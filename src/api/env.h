@@ -10,7 +10,7 @@
 typedef struct dcn_env {
     dcn_io *io;
     dcn_cut cut;
-    unsigned threads;   /* of a save, the caller's among them; 0: two where files are drained, else one */
+    unsigned threads;   /* of a save that drains, the caller's among them; 0: his alone, as in all other saves */
     uint64_t crew_seed; /* not 0: a seeded crew, for tests */
 } dcn_env;
 
