@@ -190,6 +190,8 @@ static void show_plan(const cli *c, const cli_saving *s, const decant_save_optio
         cli_inputs_show_changes(stdout, "", c, s->in);
 
     show_routes(report);
+    if (decant_report_unsure(report))
+        put_row("in use", "not known: who else has the inputs open cannot be told here; let no program read them");
     if (strcmp(decant_report_layout(report), "canonical") != 0 && strcmp(decant_report_layout(report), "raw") != 0) {
         snprintf(line, sizeof line, "%s, %s of gaps", decant_report_layout(report),
                  cli_size(number, decant_report_padding(report)));
@@ -280,6 +282,8 @@ static void show_saved(const cli *c, const cli_saving *s, const decant_report *r
         cli_inputs_show_changes(stderr, "  ", c, s->in);
     show_outputs(stderr, "  wrote    ", report);
     show_given(report);
+    if (decant_report_unsure(report))
+        fputs("  in use   not known: who else had the inputs open could not be told\n", stderr);
     for (size_t i = 0; decant_report_source(report, i, &path, &bytes, &route, &reason); i++) {
         uint64_t shared = decant_report_shared(report, i);
 
@@ -377,6 +381,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     }
     cli_json_close(j, ']');
     cli_json_count(j, "undone", decant_report_undone(report));
+    cli_json_bool(j, "unsure", decant_report_unsure(report));
     put_json_texts(j, "overflow", report, decant_report_overflow);
     cli_json_bytes(j, "room", decant_report_room(report));
     cli_json_bytes(j, "free", decant_report_free(report));

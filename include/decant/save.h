@@ -217,6 +217,8 @@ DECANT_API int decant_report_source(const decant_report *report, size_t index, c
                                     const char **route, const char **reason);
 /** Whether a source is given up: gone when the outputs are in place. */
 DECANT_API int decant_report_given(const decant_report *report, size_t index);
+/** Whether of some source that is given up it cannot be told, here, whether somebody else has it open. */
+DECANT_API int decant_report_unsure(const decant_report *report);
 /** Bytes of a source in blocks that are shared, or can be. */
 DECANT_API uint64_t decant_report_shared(const decant_report *report, size_t index);
 DECANT_API void     decant_report_close(decant_report **report);

@@ -72,14 +72,36 @@ decant_status dcn_open_input(const dcn_env *env, const char *path, const dcn_rea
     return blame(path, dcn_set_open(env->io, path, &how->limits, out, err), err);
 }
 
+/* What a leniency leaves out is lost with its file: whatever cannot be read without one that does. */
+static decant_status claim_skipped(dcn_source *named, dcn_input *in, const dcn_reading *how, decant_error *err)
+{
+    const unsigned skips = DECANT_LENIENT_UNKNOWN_FIELDS | DECANT_LENIENT_REPEATED_KEYS |
+                           DECANT_LENIENT_REPEATED_NAMES | DECANT_LENIENT_AFTER_METADATA | DECANT_LENIENT_AFTER_DATA;
+    decant_model *strict = NULL;
+    decant_error why = {0};
+    dcn_claim claim = {.kind = DCN_CLAIM_SKIPPED, .name = why.message};
+    decant_status rc;
+
+    if (!(how->lenient & skips))
+        return DECANT_OK;
+    rc = dcn_format_open(in, how->format, &how->limits, how->lenient & ~skips, &strict, &why);
+    decant_model_close(&strict);
+    if (rc == DECANT_OK || rc == DECANT_NOMEM)
+        return rc ? dcn_error_nomem(err) : rc;
+    claim.name_len = strlen(why.message);
+    return dcn_source_claim(named, &claim, err);
+}
+
 /* The file that was named, which may be an index of others, and all that its tensors lie in. */
-static decant_status own(decant_model *model, const dcn_input *in, decant_error *err)
+static decant_status own(decant_model *model, dcn_input *in, const dcn_reading *how, decant_error *err)
 {
     dcn_place place = {0};
+    decant_status rc;
 
     if (in->bytes->len)
         dcn_backing_place(in->bytes, 0, &place);
-    return dcn_model_claim(model, place.source, err);
+    rc = dcn_model_claim(model, place.source, err);
+    return rc || !place.source ? rc : claim_skipped(place.source, in, how, err);
 }
 
 decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_options *options, decant_model **out,
@@ -91,7 +113,7 @@ decant_status dcn_open(const dcn_env *env, const char *path, const decant_open_o
 
     if (!(rc = dcn_reading_take(&how, options, err)) && !(rc = dcn_open_input(env, path, &how, &in, err)))
         rc = dcn_format_open(in, how.format, &how.limits, how.lenient, out, err);
-    if (rc == DECANT_OK && how.owned && (rc = own(*out, in, err)))
+    if (rc == DECANT_OK && how.owned && (rc = own(*out, in, &how, err)))
         decant_model_close(out);
     dcn_input_close(&in);
     return blame(path, rc, err);

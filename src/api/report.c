@@ -32,7 +32,7 @@ struct decant_report {
     const char *path, *format, *layout;
     uint64_t size, data, padding, staging, room, free;
     size_t tensors, undone;
-    bool published, durable, verified;
+    bool published, durable, verified, unsure;
     char digest[DECANT_DIGEST];
     dcn_loss losses[DCN_LOSSES];
     size_t loss_count;
@@ -164,6 +164,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     r->room = routes->room;
     r->free = routes->free;
     r->undone = routes->undone;
+    r->unsure = give->unsure;
     memcpy(r->replaces, routes->replaces, sizeof r->replaces);
     *out = r;
     return DECANT_OK;
@@ -363,6 +364,11 @@ int decant_report_source(const decant_report *report, size_t index, const char *
 int decant_report_given(const decant_report *report, size_t index)
 {
     return index < report->line_count && report->lines[index].given;
+}
+
+int decant_report_unsure(const decant_report *report)
+{
+    return report->unsure;
 }
 
 uint64_t decant_report_shared(const decant_report *report, size_t index)

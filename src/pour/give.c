@@ -228,10 +228,12 @@ static decant_status collect_runs(const dcn_give *give, const dcn_plans *plans, 
     return rc && rc != DECANT_LIMIT ? rc : dcn_runs_finish(runs, give->intent.giving.count, err);
 }
 
-/* What is in no output as it is. */
+/* What is in no output as it is, by kind. */
+enum { TENSORS, VALUES, REMAINDERS, KINDS };
+
 typedef struct losses {
-    size_t tensors, values;
-    const dcn_claim *first_tensor, *first_value;
+    size_t count[KINDS];
+    const dcn_claim *first[KINDS];
 } losses;
 
 /* Whether an empty tensor is in the outputs, perhaps under another name. */
@@ -253,6 +255,8 @@ static bool is_covered(const dcn_claim *c, const dcn_runs *runs, uint32_t source
     const dcn_value *value;
     uint64_t from, upto;
 
+    if (c->kind == DCN_CLAIM_SKIPPED)
+        return false;
     if (c->kind != DCN_CLAIM_TENSOR) {
         value = dcn_model_value(model, c->name, c->name_len, c->kind == DCN_CLAIM_TEXT);
         return value && dcn_value_print(&value->value) == c->print;
@@ -272,54 +276,54 @@ static void count_losses(const dcn_give *give, const dcn_runs *runs, uint32_t so
     for (size_t i = 0; i < count; i++) {
         const dcn_claim *c = &claims[i];
 
-        if (is_covered(c, runs, source, model))
-            continue;
-        if (c->kind == DCN_CLAIM_TENSOR && !lost->tensors++)
-            lost->first_tensor = c;
-        if (c->kind != DCN_CLAIM_TENSOR && !lost->values++)
-            lost->first_value = c;
+        unsigned kind = c->kind == DCN_CLAIM_TENSOR ? TENSORS : c->kind == DCN_CLAIM_SKIPPED ? REMAINDERS : VALUES;
+
+        if (!is_covered(c, runs, source, model) && !lost->count[kind]++)
+            lost->first[kind] = c;
     }
 }
 
 static decant_status destroys(const losses *lost, decant_error *err)
 {
-    char key[96];
+    size_t more = lost->count[TENSORS] + lost->count[VALUES] + lost->count[REMAINDERS] - 1;
+    unsigned kind = 0;
+    char name[200];
 
-    if (lost->tensors) {
+    while (!lost->count[kind])
+        kind++;
+    dcn_text_escape(name, sizeof name, lost->first[kind]->name, lost->first[kind]->name_len);
+    if (kind == TENSORS)
         decant_error_set(err, DECANT_LOSS, "giving the file up would destroy what is in no output as it is");
-        dcn_error_tensor(err, lost->first_tensor->name, lost->first_tensor->name_len);
-    } else {
-        dcn_text_escape(key, sizeof key, lost->first_value->name, lost->first_value->name_len);
+    else if (kind == VALUES)
         decant_error_set(err, DECANT_LOSS,
-                         "giving the file up would destroy its metadata '%s', which is in no output as it is", key);
-    }
-    if (lost->tensors + lost->values > 1)
-        dcn_error_found(err, "%zu more like it", lost->tensors + lost->values - 1);
+                         "giving the file up would destroy its metadata '%s', which is in no output as it is", name);
+    else
+        decant_error_set(err, DECANT_LOSS, "giving the file up would destroy what was skipped in it (%s)", name);
+    if (kind == TENSORS)
+        dcn_error_tensor(err, lost->first[kind]->name, lost->first[kind]->name_len);
+    if (more)
+        dcn_error_found(err, "%zu more like it", more);
     dcn_error_hint(err, "leave --consume out, or --allow loss destroys it");
     return DECANT_LOSS;
 }
 
-/* Every tensor of what is given up is in the outputs, bit for bit, and every value; what is not is told, or refused. */
+/* All that is in what is given up is in the outputs, bit for bit; what is not is told, or refused. */
 static decant_status check_covered(const dcn_give *give, const dcn_give_terms *terms, const dcn_runs *runs,
                                    dcn_plans *plans, decant_error *err)
 {
+    static const char *const names[KINDS] = {"destroyed tensor", "destroyed value", "destroyed remainder"};
     losses all = {0};
 
     for (uint32_t i = 0; i < give->intent.giving.count; i++) {
-        losses lost = {0};
+        losses before = all;
 
-        count_losses(give, runs, i, plans->items[0].model, &lost);
-        if (!terms->lose && lost.tensors + lost.values)
-            return blame(give->sources[i], destroys(&lost, err), err);
-        all.first_tensor = all.tensors ? all.first_tensor : lost.first_tensor;
-        all.first_value = all.values ? all.first_value : lost.first_value;
-        all.tensors += lost.tensors;
-        all.values += lost.values;
+        count_losses(give, runs, i, plans->items[0].model, &all);
+        if (!terms->lose && memcmp(before.count, all.count, sizeof all.count) != 0)
+            return blame(give->sources[i], destroys(&all, err), err);
     }
-    if (all.tensors)
-        dcn_plans_lose(plans, all.tensors, "destroyed tensor", all.first_tensor->name, all.first_tensor->name_len);
-    if (all.values)
-        dcn_plans_lose(plans, all.values, "destroyed value", all.first_value->name, all.first_value->name_len);
+    for (unsigned k = 0; k < KINDS; k++)
+        if (all.count[k])
+            dcn_plans_lose(plans, all.count[k], names[k], all.first[k]->name, all.first[k]->name_len);
     return DECANT_OK;
 }
 
