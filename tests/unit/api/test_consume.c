@@ -1,4 +1,6 @@
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "api/env.h"
 #include "support/models.h"
@@ -80,6 +82,37 @@ TEST(consume__takes_two_keys)
     CHECK_OK(save_on(disk, model, "b.bpk", DECANT_CONSUME_NEVER, NULL, &err), &err);
     decant_model_close(&model);
     CHECK_TEXT(simdisk_names(disk, "."), "a.bpk b.bpk in.safetensors");
+    simdisk_free(&disk);
+}
+
+/* Real files and a real helper, so that a thread sanitizer has something to look at: a batch is freed while the next is filled. */
+TEST(consume__with_a_helper_moves_the_same_bytes)
+{
+    dcn_env env = {.io = dcn_io_posix(), .cut = cut, .threads = 2};
+    decant_open_options opening = {.size = sizeof opening, .owned = true};
+    decant_save_options saving = DECANT_SAVE_OPTIONS_INIT;
+    simdisk *disk = disk_with_model();
+    decant_model *model = NULL, *saved = NULL;
+    size_t len;
+    const uint8_t *content = simdisk_get(disk, "in.safetensors", &len);
+    char in[512], out[512];
+    dcn_target target = {.kind = DCN_TO_FILE, .path = out};
+    decant_error err;
+    FILE *file;
+
+    snprintf(in, sizeof in, "%s/in.safetensors", test_folder());
+    snprintf(out, sizeof out, "%s/out.bpk", test_folder());
+    file = fopen(in, "wb");
+    CHECK(file && fwrite(content, len, 1, file) == 1 && fclose(file) == 0);
+    saving.consume = DECANT_CONSUME;
+    CHECK_OK(dcn_open(&env, in, &opening, &model, &err), &err);
+    CHECK_OK(dcn_save(&env, model, &target, &saving, false, NULL, &err), &err);
+    check_values(model);
+    CHECK_OK(dcn_open(&env, out, NULL, &saved, &err), &err);
+    check_values(saved);
+    CHECK(access(in, F_OK) != 0);
+    decant_model_close(&model);
+    decant_model_close(&saved);
     simdisk_free(&disk);
 }
 
