@@ -568,6 +568,38 @@ TEST(recover__reads_the_last_batch_from_the_disk_and_not_from_the_cache)
     CHECK(lost > 0);
 }
 
+static decant_status look_away(void *ctx, size_t plan, uint64_t at, const dcn_chunk *chunk, decant_error *err)
+{
+    (void)ctx;
+    (void)plan;
+    (void)at;
+    (void)chunk;
+    (void)err;
+    return DECANT_OK;
+}
+
+/* A batch that is not on the disk, though the disk has said so, is seen before the source has given it up. */
+TEST(consume__frees_nothing_that_does_not_come_back_from_the_disk_if_asked_to_look)
+{
+    dcn_proof proof = {.see = look_away};
+
+    for (size_t at = 1; at < 6; at++) {
+        visit v = {.at = at, .act = hear_of_a_failure, .path = "s/a", .other = "s/a.moving"};
+        caravan c;
+        decant_error err;
+
+        caravan_load(&c, &even);
+        v.disk = caravan_disk(&c);
+        CHECK_FAILS(
+            caravan_pour(&c, v.disk, &(caravan_how){.progress = come_by, .progress_ctx = &v, .proof = &proof}, &err),
+            DECANT_CHANGED, &err);
+        CHECK_HAS(decant_error_text(&err), "not on the disk");
+        CHECK(caravan_is_old(&c, v.disk));
+        simdisk_free(&v.disk);
+        caravan_close(&c);
+    }
+}
+
 TEST(recover__leaves_alone_what_another_process_works_on)
 {
     simdisk *disk;

@@ -535,6 +535,7 @@ decant_status caravan_pour(const caravan *c, simdisk *disk, const caravan_how *h
         .cut = {.slot = CARAVAN_SLOT, .slots = 2, .direct = CARAVAN_SLOT},
         .progress = how->progress,
         .progress_ctx = how->progress_ctx,
+        .proof = how->proof,
     };
     if (how->begins)
         how->begins(how->begins_ctx);

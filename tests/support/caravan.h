@@ -70,6 +70,7 @@ typedef struct caravan_how {
     unsigned threads;          /* of the crew; 0: inline */
     void (*begins)(void *ctx); /* NULL; all is planned, and the pour is what follows */
     void *begins_ctx;
+    const dcn_proof *proof; /* NULL: nothing is read back */
     decant_progress progress;
     void *progress_ctx;
 } caravan_how;
