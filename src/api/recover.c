@@ -108,16 +108,14 @@ static size_t count_incomplete(const dcn_leftover *l)
 
     for (size_t i = 0; i < giving->count; i++) {
         const dcn_owned *owned = &giving->items[i];
-        dcn_dir *other = NULL, *dir = l->dir;
+        dcn_dir *other = NULL;
         char *moving = NULL;
         dcn_facts facts;
+        bool reached = owned->folder == DCN_HOME ||
+                       dcn_io_open_dir(l->dir->io, l->intent.folders[owned->folder], &other, NULL) == DECANT_OK;
 
-        if (owned->folder != DCN_HOME) {
-            dcn_io_open_dir(l->dir->io, l->intent.folders[owned->folder], &other, NULL);
-            dir = other;
-        }
-        if (dir && dcn_moving_name(owned->name, &moving, NULL) == DECANT_OK)
-            count += dcn_dir_stat(dir, moving, &facts, NULL) == DECANT_OK &&
+        if (reached && dcn_moving_name(owned->name, &moving, NULL) == DECANT_OK)
+            count += dcn_dir_stat(other ? other : l->dir, moving, &facts, NULL) == DECANT_OK &&
                      dcn_identity_fits(&owned->file, &facts, l->same_boot);
         dcn_free(&moving);
         dcn_dir_close(&other);
