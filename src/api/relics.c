@@ -104,6 +104,22 @@ decant_status dcn_relics_find(dcn_relics *out, dcn_dir *dir, const dcn_format *f
     return DECANT_OK;
 }
 
+void dcn_relics_leave_out(dcn_relics *relics, const dcn_giving *giving)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < relics->count; i++) {
+        bool given = false;
+
+        for (size_t k = 0; k < giving->count && !given; k++)
+            given = giving->items[k].file.ino == relics->items[i].file.ino &&
+                    giving->items[k].file.dev == relics->items[i].file.dev;
+        if (!given)
+            relics->items[left++] = relics->items[i];
+    }
+    relics->count = left;
+}
+
 void dcn_relics_look(dcn_relics *relics, dcn_dir *dir)
 {
     dcn_facts facts;

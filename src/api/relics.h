@@ -32,6 +32,9 @@ decant_status dcn_relics_find(dcn_relics *out, dcn_dir *dir, const dcn_format *f
                               const dcn_landing *landings, size_t landing_count, dcn_source *const *sources,
                               size_t source_count, decant_error *err);
 
+/* Those that are given up are no relics: they go in any case. */
+void dcn_relics_leave_out(dcn_relics *relics, const dcn_giving *giving);
+
 /* What has become of them. */
 void dcn_relics_look(dcn_relics *relics, dcn_dir *dir);
 

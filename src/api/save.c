@@ -354,7 +354,10 @@ static decant_status give(saving *s, const dcn_space *space, bool plan_only, dec
 
     terms.owned = s->owned;
     terms.count = s->owned_count;
-    return rc ? rc : dcn_give_plan(&s->give, &terms, &s->routes, &s->plans, s->dir, space, err);
+    if (rc || (rc = dcn_give_plan(&s->give, &terms, &s->routes, &s->plans, s->dir, space, err)))
+        return rc;
+    dcn_relics_leave_out(&s->relics, &s->give.intent.giving);
+    return DECANT_OK;
 }
 
 /* Inputs are given up for files that are made as a whole. */

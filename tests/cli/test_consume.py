@@ -103,6 +103,16 @@ class Gone(Consume):
         self.assertTrue(all(i["given"] for i in inputs.values()), inputs)
         self.assertIn("s.safetensors.index.json", inputs)
 
+    def test_what_is_given_up_is_no_relic_of_an_earlier_save(self):
+        self.make("m.safetensors", count=7)
+        self.works("convert", "m.safetensors", "-o", "s.safetensors", "--max-shard-size", "700000")
+        os.rename(self.path("m.safetensors"), self.path("kept"))
+        for prune in [[], ["--prune"]]:
+            self.assertNotIn("\nold ", self.works("plan", "s.safetensors.index.json", "-o", "s.safetensors", "--consume", *prune).out)
+        result = self.works("convert", "s.safetensors.index.json", "-o", "s.safetensors", "--consume", "--prune")
+        self.assertEqual(result.err.count("\n"), 1, result)
+        self.assertEqual(self.names(), ["kept", "s.safetensors"])
+
     def test_a_folder_stands_for_its_set_and_stays(self):
         os.mkdir(self.path("in"))
         self.make("m.safetensors", count=7)
