@@ -34,13 +34,13 @@ static void check_giving(const dcn_intent *intent)
     for (size_t i = 0; i < giving->count; i++)
         check_name(giving->items[i].name);
     for (uint32_t i = 0; i < giving->count; i++) {
-        uint64_t end = dcn_runs_end(&giving->runs, i), from, upto;
+        uint64_t end = dcn_runs_end(&giving->runs, i), most = end / 1000 + 1, from, upto;
         dcn_places places = dcn_places_of(&giving->runs, i, 0, end);
         dcn_placing p;
 
         require(end <= giving->items[i].file.size);
-        for (uint64_t at = 0; dcn_runs_cover(&giving->runs, i, at, end, 1000, &from, &upto); at = upto)
-            require(from >= at && upto > from && upto <= end && upto - from <= 1000);
+        for (uint64_t at = 0; dcn_runs_cover(&giving->runs, i, at, end, most, &from, &upto); at = upto)
+            require(from >= at && upto > from && upto <= end && upto - from <= most);
         while (dcn_places_next(&places, &p))
             require(p.len && p.to + p.len <= intent->outputs[p.output].size);
     }
