@@ -281,7 +281,7 @@ TEST(consume__is_recovered_when_recovery_is_stopped_too)
 TEST(consume__is_recovered_in_any_scene)
 {
     static const zeal some = {.deepest = 3, .cuts = {2, 1, 1}, .strides = {9, 50, 50}};
-    static const zeal more = {.deepest = 3, .cuts = {10, 2, 1}, .strides = {2, 24, 30}};
+    static const zeal more = {.deepest = 3, .cuts = {6, 2, 1}, .strides = {3, 60, 60}};
     const char *asked = getenv("EXPLORE_SCENES");
     uint64_t from = caravan_scene_count, count = 60 / SHARE;
     explorer e = {0};
