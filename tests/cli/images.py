@@ -1,7 +1,10 @@
 """File systems of a test's own, each in an image, and how much of one is used."""
 
+import hashlib
+import json
 import os
 import random
+import struct
 import subprocess
 import tempfile
 import threading
@@ -13,7 +16,29 @@ MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-m", "0"],
     "xfs": ["mkfs.xfs", "-q"],
 }
-UNIT = 64 << 10
+UNIT, MIB = 64 << 10, 1 << 20
+
+
+def write_shards(folder, size, count, tensors=4, seed=1):
+    """A set of `count` files with about `size` bytes of noise; their paths."""
+    noise, each, paths = random.Random(seed), size // count // tensors, []
+    for i in range(count):
+        header = {"l%02d.t%d" % (i, t): {"dtype": "U8", "shape": [each], "data_offsets": [t * each, (t + 1) * each]}
+                  for t in range(tensors)}
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        paths.append(os.path.join(folder, "model-%05d-of-%05d.safetensors" % (i + 1, count)))
+        with open(paths[-1], "wb") as f:
+            f.write(struct.pack("<Q", len(text)) + text)
+            for at in range(0, each * tensors, MIB):
+                f.write(noise.randbytes(min(MIB, each * tensors - at)))
+    return paths
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else \
+            hashlib.blake2b(f.read()).hexdigest()
 
 
 def used(folder):
@@ -75,8 +100,8 @@ class Case(support.Case):
                 return
             if more > 0:
                 with open(os.path.join(folder, ".filler%03d" % len(os.listdir(folder))), "wb") as f:
-                    for at in range(0, min(more, 64 << 20), 1 << 20):  # written: what is reserved is counted otherwise on btrfs
-                        f.write(random.randbytes(min(1 << 20, more - at)))
+                    for at in range(0, min(more, 64 * MIB), MIB):  # written: what is reserved is counted otherwise on btrfs
+                        f.write(random.randbytes(min(MIB, more - at)))
             else:
                 filler = max(name for name in os.listdir(folder) if name.startswith(".filler"))
                 length = os.path.getsize(os.path.join(folder, filler)) + more // 4096 * 4096

@@ -1,12 +1,10 @@
-"""Inputs that are given up, on real file systems: the room that it takes, and what is left when it is stopped."""
+"""Inputs that are given up, on real file systems: the room that it takes, and how they come into the output."""
 
-import hashlib
 import json
 import os
 import random
 import re
 import shutil
-import struct
 import unittest
 
 import images
@@ -23,28 +21,6 @@ def pairs(kinds):
     """Each file system with each format by night; by day each of them once."""
     return [(kind, ENDINGS[i % 2]) for i, kind in enumerate(kinds)] if not NIGHTLY else \
         [(kind, ending) for kind in kinds for ending in ENDINGS]
-
-
-def write_shards(folder, size, count, tensors=4, seed=1):
-    """A set of `count` files with about `size` bytes of noise; their paths."""
-    noise, each, paths = random.Random(seed), size // count // tensors, []
-    for i in range(count):
-        header = {"l%02d.t%d" % (i, t): {"dtype": "U8", "shape": [each], "data_offsets": [t * each, (t + 1) * each]}
-                  for t in range(tensors)}
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        paths.append(os.path.join(folder, "model-%05d-of-%05d.safetensors" % (i + 1, count)))
-        with open(paths[-1], "wb") as f:
-            f.write(struct.pack("<Q", len(text)) + text)
-            for at in range(0, each * tensors, MIB):
-                f.write(noise.randbytes(min(MIB, each * tensors - at)))
-    return paths
-
-
-def digest(path):
-    with open(path, "rb") as f:
-        return hashlib.file_digest(f, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else \
-            hashlib.blake2b(f.read()).hexdigest()
 
 
 class Case(images.Case):
@@ -75,7 +51,7 @@ class Room(Case):
         for kind, ending in pairs(["ext4", "xfs"]):  # btrfs frees when it likes: below
             with self.subTest(kind, ending=ending):
                 folder = self.mounted(kind, 2 * DATA + 300 * MIB)
-                paths, out = write_shards(folder, DATA, 16), folder + "/out." + ending
+                paths, out = images.write_shards(folder, DATA, 16), folder + "/out." + ending
                 room = int(self.plan(paths, out)["room"])
                 self.assertLess(room, 2 * 64 * MIB + MIB)
                 self.assertLessEqual(self.consume(folder, paths, out), room)
@@ -84,7 +60,7 @@ class Room(Case):
         for kind, ending in pairs(["ext4", "xfs"]):
             with self.subTest(kind, ending=ending):
                 folder = self.mounted(kind, DATA + 300 * MIB)
-                paths, out = write_shards(folder, DATA, 16), folder + "/out." + ending
+                paths, out = images.write_shards(folder, DATA, 16), folder + "/out." + ending
                 self.leave_free(folder, DATA // 20)
                 self.assertLessEqual(self.consume(folder, paths, out), DATA // 20 + images.UNIT)
 
@@ -92,7 +68,7 @@ class Room(Case):
         for kind in KINDS:
             with self.subTest(kind):
                 folder = self.mounted(kind, DATA + 300 * MIB)
-                paths, out = write_shards(folder, DATA // 2, 8), folder + "/out.safetensors"
+                paths, out = images.write_shards(folder, DATA // 2, 8), folder + "/out.safetensors"
                 step = MIB if kind == "btrfs" else images.UNIT
                 self.leave_free(folder, MIB, step)
                 least = int(self.plan(paths, out)["error"]["expected"])
@@ -106,9 +82,9 @@ class Room(Case):
 
     def test_a_small_model_asks_for_little(self):
         folder = self.mounted("ext4")
-        paths = write_shards(folder, MIB, 1)
+        paths = images.write_shards(folder, MIB, 1)
         self.assertLess(int(self.plan(paths, folder + "/out.bpk")["room"]), 2 * MIB)
-        paths = write_shards(folder, 3000, 3)
+        paths = images.write_shards(folder, 3000, 3)
         self.assertLess(int(self.plan(paths, folder + "/out.bpk")["room"]), MIB // 2)
 
     def test_blocks_of_every_size_are_found_and_planned_with(self):
@@ -117,7 +93,7 @@ class Room(Case):
                            ("xfs", ["-b", "size=16384"]), ("tmpfs", [])]:
             with self.subTest(kind, make=make):
                 folder = self.mounted(kind, make=make)
-                paths, out = write_shards(folder, 40 * MIB, 4), folder + "/out.bpk"
+                paths, out = images.write_shards(folder, 40 * MIB, 4), folder + "/out.bpk"
                 document = json.loads(self.works("plan", *paths, "-o", out, "--consume", "--json").out)
                 # what has larger units than a plan assumes takes more room: a few for each file
                 more = 8 * 2 * 262144 if "262144" in make else 0
@@ -129,7 +105,7 @@ class Sharing(Case):
         for kind in ["xfs", "btrfs"]:
             with self.subTest(kind):
                 folder = self.mounted(kind)
-                paths, out = write_shards(folder, 64 * MIB, 4), folder + "/out.bpk"
+                paths, out = images.write_shards(folder, 64 * MIB, 4), folder + "/out.bpk"
                 before = self.weights(*paths)
                 self.leave_free(folder, 4 * MIB, MIB)
                 document = json.loads(self.works("convert", *paths, "-o", out, "--consume", "--layout", "congruent", "--json").out)
@@ -162,7 +138,7 @@ class Sharing(Case):
         for make in [["-m", "reflink=0"], ["-b", "size=16384"]]:
             with self.subTest(make=make):
                 folder = self.mounted("xfs", make=make)
-                paths, out = write_shards(folder, 8 * MIB, 2), folder + "/out.bpk"
+                paths, out = images.write_shards(folder, 8 * MIB, 2), folder + "/out.bpk"
                 plan = self.plan(paths, out, "--layout", "congruent")
                 self.assertEqual({source["route"] for source in plan["inputs"]}, {"clone"})
                 self.consume(folder, paths, out, "--layout", "congruent")

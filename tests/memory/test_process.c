@@ -103,11 +103,11 @@ static uint64_t burnpack_header(const char *path)
     return head[6] | (uint64_t)head[7] << 8 | (uint64_t)head[8] << 16 | (uint64_t)head[9] << 24;
 }
 
-/* Converts a model of `count` × `len`. @return the peak; the sizes of both headers in `headers` */
-static uint64_t peak_of_convert(uint64_t count, uint64_t len, uint64_t *headers)
+/* Converts a model of `count` × `len`. @param flag  one more, or NULL. @return the peak; the sizes of both headers in `headers` */
+static uint64_t peak_of_convert_with(const char *flag, uint64_t count, uint64_t len, uint64_t *headers)
 {
     char in[4096], out[4096];
-    const char *argv[] = {program(), "convert", "-q", "--allow", "limits", in, "-o", out, NULL};
+    const char *argv[] = {program(), "convert", "-q", "--allow", "limits", in, "-o", out, flag, NULL};
     uint64_t peak;
 
     snprintf(in, sizeof in, "%s/in.safetensors", test_folder());
@@ -119,6 +119,11 @@ static uint64_t peak_of_convert(uint64_t count, uint64_t len, uint64_t *headers)
     fprintf(stderr, "%" PRIu64 " tensors of %" PRIu64 " bytes: peak %.1f MiB, headers %.1f MiB\n", count, len,
             (double)peak / MIB, (double)*headers / MIB);
     return peak;
+}
+
+static uint64_t peak_of_convert(uint64_t count, uint64_t len, uint64_t *headers)
+{
+    return peak_of_convert_with(NULL, count, len, headers);
 }
 
 /* Casts a model of F32 to BF16, `count` × `len` of them. @return the peak */
@@ -157,6 +162,28 @@ TEST(convert__takes_the_same_memory_at_every_size)
 
         CHECK(huge <= small + MIB && small <= huge + MIB);
     }
+}
+
+TEST(convert__that_gives_its_input_up_takes_the_same_memory_at_every_size)
+{
+    uint64_t headers, small = peak_of_convert_with("--consume", 100, 1000000, &headers),
+                      large = peak_of_convert_with("--consume", 100, 10000000, &headers);
+
+    CHECK(small <= 32 * MIB);
+    CHECK(large <= small + MIB && small <= large + MIB);
+    if (nightly()) {
+        uint64_t huge = peak_of_convert_with("--consume", 100, 100000000, &headers);
+
+        CHECK(huge <= small + MIB && small <= huge + MIB);
+    }
+}
+
+/* 40 bytes a run, and what every save of it takes. */
+TEST(convert__that_gives_its_input_up_takes_little_for_each_of_100000_tensors)
+{
+    uint64_t headers, count = 100000, peak = peak_of_convert_with("--consume", count, 16, &headers);
+
+    CHECK(peak <= 32 * MIB + headers + (128 + 40) * count);
 }
 
 /* The peak of a command on a model of `count` × `len`; its output is thrown away. NULL ends the words; "FILE" is the model. */

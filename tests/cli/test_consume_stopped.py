@@ -1,0 +1,160 @@
+"""Inputs that are given up, on real file systems, and what is left when that is stopped: killed, watched, without room."""
+
+import errno
+import os
+import random
+import shutil
+import signal
+import subprocess
+
+import images
+import support
+
+NIGHTLY = os.environ.get("NIGHTLY") == "1"
+MIB = 1 << 20
+KINDS = ["ext4", "xfs", "btrfs", "tmpfs"]
+RUNS = int(os.environ.get("RUNS", 30))
+FIRST = int(os.environ.get("FIRST", 1))  # seed of the first
+
+
+class Stopped(images.Case):
+    """What is stopped, at any time and again while it is recovered, ends as it was or as it was to be."""
+
+    def start_over(self, folder, seed):
+        """Inputs and what is known of them; the output that they are for."""
+        chance = random.Random(seed)
+        os.makedirs(folder + "/in")
+        os.makedirs(folder + "/out")
+        paths = images.write_shards(folder + "/in", chance.choice([1, 4, 12]) * MIB, chance.choice([1, 4]), seed=seed)
+        for i, path in enumerate(paths):
+            os.chmod(path, chance.choice([0o644, 0o600, 0o640]))
+            os.utime(path, ns=(10 ** 18, 10 ** 18 + seed * 1000 + i))
+        out = folder + "/out/out." + chance.choice(["safetensors", "bpk"])
+        if chance.random() < 0.3:  # one is replaced
+            images.write_shards(folder + "/out", MIB, 1)
+            os.rename(folder + "/out/model-00001-of-00001.safetensors", out)
+        self.works("convert", *paths, "-o", self.path(os.path.basename(out)), "-f")
+        return chance, paths, out, {
+            "old": self.facts([*paths, out]),
+            "new": images.digest(self.path(os.path.basename(out))),
+        }
+
+    def facts(self, paths):
+        found = {}
+        for path in paths:
+            if os.path.exists(path):
+                status = os.stat(path)
+                found[path] = (images.digest(path), status.st_ino, status.st_mode, status.st_mtime_ns)
+        return found
+
+    def check_whole(self, paths, out, known):
+        """What opens under a name that a loader would try is whole (I2, I11)."""
+        for path, facts in self.facts(paths).items():
+            self.assertEqual(facts[0], known["old"][path][0], path)
+        if os.path.exists(out):
+            self.assertIn(images.digest(out), [known["new"], known["old"].get(out, [None])[0]])
+
+    def state(self, folder, paths, out, known):
+        names = sorted(os.path.join(path, name) for path, _, files in os.walk(folder) for name in files)
+        names = [name for name in names if "/lost+found" not in name]
+        if names == [out] and images.digest(out) == known["new"]:
+            return "new"
+        return "old" if names == sorted(known["old"]) and self.facts(names) == known["old"] else names
+
+    def kill(self, chance, *words):
+        process = self.start(*words)
+        try:
+            process.communicate(timeout=chance.random() * chance.choice([0.004, 0.03, 0.2]))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+    def recover(self, out, way):
+        """To the end, or the other way where it is too early or too late for this one."""
+        result = self.decant("recover", "--" + way, out)
+        if result.code == 4 and "cannot be" in result.err:
+            result = self.decant("recover", "--undo" if way == "resume" else "--resume", out)
+        self.assertIn(result.code, [0, 3], result)  # 3: there is nothing left of it
+        return result
+
+    def kill_once(self, folder, seed, seen):
+        chance, paths, out, known = self.start_over(folder, seed)
+        way = chance.choice(["resume", "undo"])
+        self.kill(chance, "convert", *paths, "-o", out, "--consume", "-f")
+        self.check_whole(paths, out, known)
+        for _ in range(chance.randrange(3)):
+            self.kill(chance, "recover", "--" + way, out)
+            self.check_whole(paths, out, known)
+        if self.state(folder, paths, out, known) not in ["old", "new"]:
+            self.recover(out, way)
+        state = self.state(folder, paths, out, known)
+        self.assertIn(state, ["old", "new"])
+        seen.add((way, state))
+
+    def test_killed_at_any_time_it_ends_as_it_was_or_as_it_was_to_be(self):
+        for kind in KINDS:
+            folder, seen = self.mounted(kind), set()
+            for seed in range(FIRST, FIRST + RUNS):
+                with self.subTest(kind, seed=seed):
+                    self.kill_once(folder, seed, seen)
+                for name in ["in", "out"]:
+                    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+            self.assertIn(("undo", "old"), seen)
+            self.assertIn(("resume", "new"), seen)
+
+    def test_whoever_opens_an_input_or_the_output_meanwhile_finds_it_whole(self):
+        for kind in KINDS:
+            folder, opened = self.mounted(kind), 0
+            for seed in range(FIRST, FIRST + RUNS // 3):
+                with self.subTest(kind, seed=seed):
+                    _, paths, out, known = self.start_over(folder, seed)
+                    process = self.start("convert", *paths, "-o", out, "--consume", "-f")
+                    while process.poll() is None:
+                        self.check_whole(paths, out, known)
+                        opened += 1
+                    _, err = process.communicate()
+                    # who has it open in the wrong moment stops it
+                    self.assertEqual(self.state(folder, paths, out, known), "new" if process.returncode == 0 else "old", err)
+                for name in ["in", "out"]:
+                    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+            self.assertGreater(opened, RUNS // 3)
+
+    def fill_when_moving(self, process, folder, left):
+        """Stops it when it has begun to give up, has another take the room but for `left` bytes, and lets it go on."""
+        while process.poll() is None and not any(name.endswith(".moving") for name in os.listdir(folder + "/in")):
+            pass
+        process.send_signal(signal.SIGSTOP)
+        with open(folder + "/filler", "wb", buffering=0) as f:
+            try:
+                while images.free(folder) > left:
+                    f.write(random.randbytes(min(MIB, images.free(folder) - left)))
+                os.fsync(f.fileno())
+            except OSError as why:
+                self.assertEqual(why.errno, errno.ENOSPC)
+        process.send_signal(signal.SIGCONT)
+
+    def test_without_room_half_way_it_is_undone_or_can_go_on_and_nothing_is_lost(self):
+        for kind, left in [(kind, left) for kind in KINDS for left in (range(0, 100) if NIGHTLY else [0])]:
+            with self.subTest(kind, left=left):
+                folder = self.mounted(kind)
+                os.makedirs(folder + "/in")
+                os.makedirs(folder + "/out")
+                paths, out = images.write_shards(folder + "/in", 160 * MIB, 4), folder + "/out/out.bpk"
+                self.works("convert", *paths, "-o", self.path("out.bpk"), "-f")
+                known = {"old": self.facts(paths), "new": images.digest(self.path("out.bpk"))}
+                os.sync()
+                process = self.start("convert", *paths, "-o", out, "--consume")
+                self.fill_when_moving(process, folder, left * MIB)
+                _, err = process.communicate()
+                self.check_whole(paths, out, known)
+                self.assertIn(process.returncode, [4, 5] if left == 0 else [0, 4, 5], err)
+                os.remove(folder + "/filler")
+                os.sync()
+                if process.returncode == 5:
+                    self.recover(out, "resume" if left % 2 else "undo")
+                self.assertIn(self.state(folder, paths, out, known), ["new"] if process.returncode == 0 else
+                              ["old"] if process.returncode == 4 else ["old", "new"], err)
+
+
+if __name__ == "__main__":
+    support.main()
