@@ -4,11 +4,13 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import stat
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 DECANT = os.path.abspath(os.environ.get("DECANT", "build/dev/decant"))
@@ -73,6 +75,22 @@ def with_unknown_key(source, path, pair):
     metadata = bytes([file[10] + 1]) + file[11:10 + size] + pair
     head = file[:6] + struct.pack("<I", len(metadata)) + metadata
     write(path, head + bytes(-len(head) % 256) + data)
+
+
+def freeze(process):
+    """Stops a process, and waits until all of its threads stand still: a call of the system that is under way ends first."""
+    process.send_signal(signal.SIGSTOP)
+    tasks = "/proc/%d/task" % process.pid
+    while any(state(os.path.join(tasks, task)) not in "TZ" for task in os.listdir(tasks)):
+        time.sleep(0.0005)
+
+
+def state(task):
+    try:
+        with open(os.path.join(task, "stat")) as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"  # it has ended meanwhile
 
 
 class Result:

@@ -557,7 +557,7 @@ class Interrupted(Consume):
     def test_another_save_is_refused_while_it_is_under_way(self):
         process = self.begin()
         self.until(self.moving, process)
-        process.send_signal(signal.SIGSTOP)
+        support.freeze(process)
         self.make("other.safetensors")
         self.refused(4, "convert", "other.safetensors", "-o", self.OUT, "-f", says="under way")
         self.refused(4, "recover", "--undo", self.OUT, says="under way")
@@ -590,7 +590,7 @@ class Interrupted(Consume):
     def test_a_second_signal_does_not_wait(self):
         process = self.begin()
         self.until(self.moving, process)
-        process.send_signal(signal.SIGSTOP)
+        support.freeze(process)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
@@ -602,7 +602,7 @@ class Interrupted(Consume):
     def test_a_signal_before_anything_is_given_up_undoes_and_ends_by_it(self):
         process = self.begin()
         self.until(lambda: os.listdir(self.path("out")), process)
-        process.send_signal(signal.SIGSTOP)
+        support.freeze(process)
         early = not self.moving()
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGCONT)

@@ -123,7 +123,7 @@ class Stopped(images.Case):
         """Stops it when it has begun to give up, has another take the room but for `left` bytes, and lets it go on."""
         while process.poll() is None and not any(name.endswith(".moving") for name in os.listdir(folder + "/in")):
             pass
-        process.send_signal(signal.SIGSTOP)
+        support.freeze(process)
         with open(folder + "/filler", "wb", buffering=0) as f:
             try:
                 while images.free(folder) > left:
