@@ -12,21 +12,17 @@ static bool goes_on(const dcn_run *last, const dcn_run *run)
 
 decant_status dcn_runs_add(dcn_runs *runs, const dcn_run *run, decant_error *err)
 {
+    dcn_run *items;
+
     if (runs->count && goes_on(&runs->items[runs->count - 1], run)) {
         runs->items[runs->count - 1].len += run->len;
         return DECANT_OK;
     }
     if (runs->count == DCN_RUNS_MOST)
         return decant_error_set(err, DECANT_LIMIT, "more than %d pieces", DCN_RUNS_MOST);
-    if (runs->count == runs->cap) {
-        size_t cap = runs->cap ? 2 * runs->cap : 16;
-        dcn_run *items = dcn_realloc(runs->items, cap, sizeof *items);
-
-        if (!items)
-            return dcn_error_nomem(err);
-        runs->items = items;
-        runs->cap = cap;
-    }
+    if (!(items = dcn_grown(runs->items, runs->count, &runs->cap, sizeof *items)))
+        return dcn_error_nomem(err);
+    runs->items = items;
     runs->items[runs->count++] = *run;
     return DECANT_OK;
 }

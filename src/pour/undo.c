@@ -142,15 +142,11 @@ static void free_behind(undoing *u, uint32_t source, uint64_t from, uint64_t upt
 
 static decant_status note_begin(undoing *u, uint64_t at, decant_error *err)
 {
-    if (u->count == u->cap) {
-        size_t cap = u->cap ? 2 * u->cap : 64;
-        uint64_t *begins = dcn_realloc(u->begins, cap, sizeof *begins);
+    uint64_t *begins = dcn_grown(u->begins, u->count, &u->cap, sizeof *begins);
 
-        if (!begins)
-            return dcn_error_nomem(err);
-        u->begins = begins;
-        u->cap = cap;
-    }
+    if (!begins)
+        return dcn_error_nomem(err);
+    u->begins = begins;
     u->begins[u->count++] = at;
     return DECANT_OK;
 }
