@@ -152,3 +152,20 @@ void dcn_text_escape(char *out, size_t size, const char *text, size_t len)
     }
     out[used] = '\0';
 }
+
+const char *dcn_text_word(char out[DCN_WORD], const char *path)
+{
+    static const char quote[] = "'\\''";
+    size_t used = 0;
+
+    out[used++] = '\'';
+    for (; *path && used < DCN_WORD - sizeof quote; path++)
+        if (*path == '\'') {
+            memcpy(out + used, quote, sizeof quote - 1);
+            used += sizeof quote - 1;
+        } else {
+            out[used++] = *path;
+        }
+    memcpy(out + used, "'", sizeof "'");
+    return *path ? strcpy(out, "...") : out;
+}

@@ -1,4 +1,4 @@
-/* UTF-8: checking it, and making it safe to print. */
+/* UTF-8: checking it, and making it safe to print and to paste. */
 #ifndef DCN_BASE_TEXT_H
 #define DCN_BASE_TEXT_H
 
@@ -31,5 +31,10 @@ size_t dcn_utf8_cut(const char *text, size_t len, size_t max);
  * separators) become \xNN or \u{NNNN}, bytes that are no UTF-8 become \xNN; cut to fit with "..." at the end.
  */
 void dcn_text_escape(char *out, size_t size, const char *text, size_t len);
+
+enum { DCN_WORD = 220 }; /* two of them fit in a hint */
+
+/* A path as a shell takes it, in quotes; "..." where that does not fit. @return out */
+const char *dcn_text_word(char out[DCN_WORD], const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/ckd.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "bytes/bytes.h"
 
@@ -106,14 +107,14 @@ decant_status dcn_moving_name(const char *name, char **out, decant_error *err)
 /* What it is, a note on it says: where the journal is of who gives it up. */
 static decant_status refuse_given(dcn_file *file, decant_error *err)
 {
-    char journal[4096];
+    char journal[4096], word[DCN_WORD];
     decant_status rc = dcn_file_read_note(file, journal, sizeof journal, err);
 
     if (rc)
         return rc == DECANT_NOT_FOUND || rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
     decant_error_set(err, DECANT_INTERRUPTED,
                      "it may be incomplete: a save that gives it up is under way, or was interrupted");
-    dcn_error_hint(err, "decant recover '%s' shows it", journal);
+    dcn_error_hint(err, "decant recover %s shows it", dcn_text_word(word, journal));
     return DECANT_INTERRUPTED;
 }
 

@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/ckd.h"
 
 enum {
@@ -146,6 +147,12 @@ decant_status dcn_drain_ready(dcn_drain *d, decant_error *err)
     return rc;
 }
 
+/* For sums, on a boundary of 64 bytes, which it wants. NULL: no memory. Freed by dcn_free(). */
+static XXH3_state_t *make_state(void)
+{
+    return dcn_alloc_pages(sizeof(XXH3_state_t));
+}
+
 /* --- a batch: filling it ------------------------------------------------------------------------------------------- */
 
 /* What an output holds back is not in its part yet: READY has it. */
@@ -157,11 +164,6 @@ static void skip_held(const dcn_drain *d, dcn_placing *p)
     p->from += skip;
     p->to += skip;
     p->len -= skip;
-}
-
-static bool is_zero(const uint8_t *data, size_t len)
-{
-    return len == 0 || (!data[0] && memcmp(data, data + 1, len - 1) == 0);
 }
 
 /* keeps (4) */
@@ -178,7 +180,7 @@ static decant_status write_places(dcn_drain *d, dcn_batch *b, uint64_t at, const
 
         skip_held(d, &p);
         chunk = (dcn_chunk){data + (p.from - at), (size_t)p.len};
-        if (!p.len || (has_holes && is_zero(chunk.data, chunk.len))) /* a new part reads as zero: a hole stays one */
+        if (!p.len || (has_holes && dcn_is_zero(chunk.data, chunk.len))) /* a new part reads as zero: a hole stays one */
             continue;
         b->touched[p.output] = true;
         if ((rc = dcn_file_write(dcn_output_part(d->outputs[p.output]), p.to, &chunk, 1, err))) {
@@ -313,7 +315,7 @@ static decant_status read_source(dcn_drain *d, uint32_t source, uint64_t at, uin
 /* Whether what a mark covers is what is read. */
 static decant_status compare(dcn_drain *d, const dcn_mark *mark, read_fn *read, bool *same, decant_error *err)
 {
-    XXH3_state_t *state = XXH3_createState();
+    XXH3_state_t *state = make_state();
     uint8_t *memory = dcn_alloc_pages(d->slot);
     uint64_t begin, end;
     decant_status rc = state && memory ? DECANT_OK : dcn_error_nomem(err);
@@ -329,7 +331,7 @@ static decant_status compare(dcn_drain *d, const dcn_mark *mark, read_fn *read, 
     *same = XXH3_64bits_digest(state) == mark->sum;
 done:
     dcn_free(&memory);
-    XXH3_freeState(state);
+    dcn_free(&state);
     return rc;
 }
 
@@ -453,14 +455,13 @@ static void free_batches(dcn_drain *d)
     }
     dcn_free(&d->batches);
     dcn_free(&d->memory);
-    XXH3_freeState(d->summing);
-    d->summing = NULL;
+    dcn_free(&d->summing);
 }
 
 static decant_status make_batches(dcn_drain *d, decant_error *err)
 {
     d->memory = dcn_alloc_pages(d->slot);
-    d->summing = XXH3_createState();
+    d->summing = make_state();
     d->batches = dcn_alloc(UNFREED, sizeof *d->batches);
     if (!d->memory || !d->summing || !d->batches)
         return dcn_error_nomem(err);

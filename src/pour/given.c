@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/ckd.h"
 
 enum { LOOK = 4096 /* bytes that are looked at together */ };
@@ -250,8 +251,7 @@ static decant_status is_zero(dcn_given *g, uint64_t at, uint64_t upto, bool *zer
 
         if (rc)
             return rc;
-        for (size_t i = 0; i < range.len; i++)
-            *zero = *zero && !seen[i];
+        *zero = dcn_is_zero(seen, range.len);
         at += range.len;
     }
     return DECANT_OK;

@@ -49,6 +49,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/ckd.h"
 #include "base/endian.h"
 #include "base/text.h"
@@ -340,15 +341,6 @@ static decant_status read_content(dcn_journal *j, uint64_t size, decant_error *e
     return DECANT_OK;
 }
 
-static bool is_zero(const uint8_t *data, size_t len)
-{
-    while (len && !*data) {
-        data++;
-        len--;
-    }
-    return len == 0;
-}
-
 /* The header, if it was written at all: else there are no cells. */
 static decant_status read_header(dcn_journal *j, decant_error *err)
 {
@@ -359,8 +351,8 @@ static decant_status read_header(dcn_journal *j, decant_error *err)
     j->next = 1;
     j->cells = 0;
     if (j->content.len < CELL)
-        return is_zero(header, j->content.len) ? DECANT_OK : no_journal(err, "it is too short");
-    if (is_zero(header, CELL))
+        return dcn_is_zero(header, j->content.len) ? DECANT_OK : no_journal(err, "it is too short");
+    if (dcn_is_zero(header, CELL))
         return DECANT_OK;
     if (memcmp(header, MAGIC, sizeof MAGIC - 1) != 0)
         return no_journal(err, "it begins with something else");
@@ -504,7 +496,7 @@ decant_status dcn_journal_trim(dcn_journal *j, decant_error *err)
     dcn_buf zeros = {0};
     decant_status rc;
 
-    if (!len || is_zero(j->content.data + from, len))
+    if (!len || dcn_is_zero(j->content.data + from, len))
         return DECANT_OK;
     dcn_buf_fill(&zeros, 0, len);
     if ((rc = write_cells(j, j->next, &zeros, err)) == DECANT_OK)

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/ckd.h"
+#include "base/text.h"
 #include "pour/moved.h"
 #include "pour/slots.h"
 
@@ -240,7 +241,7 @@ static decant_status leave(const dcn_pouring *p, decant_error *err)
 {
     const dcn_job *job = p->job;
     const dcn_output *last = job->outputs[job->plans->count - 1];
-    const char *path = last->path ? last->path : last->name;
+    char word[DCN_WORD];
     decant_status rc;
 
     if (p->drain.committed)
@@ -250,15 +251,15 @@ static decant_status leave(const dcn_pouring *p, decant_error *err)
     else
         rc = dcn_error_recast(err, DECANT_INTERRUPTED, "interrupted when all was written");
 
+    dcn_text_word(word, last->path ? last->path : last->name);
     if (p->drain.committed)
-        dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
+        dcn_error_hint(err, "decant recover --resume %s finishes it", word);
     else if (p->drain.aborted)
-        dcn_error_hint(err, "decant recover --undo '%s' puts back what was given up", path);
+        dcn_error_hint(err, "decant recover --undo %s puts back what was given up", word);
     else if (p->drain.ready && !p->drain.in_doubt && !job->journal->broken)
-        dcn_error_hint(err, "decant recover --resume '%s' finishes it, decant recover --undo '%s' undoes it", path,
-                       path);
+        dcn_error_hint(err, "decant recover --resume %s finishes it, decant recover --undo %s undoes it", word, word);
     else /* the journal has to be read for it */
-        dcn_error_hint(err, "decant recover '%s' shows whether it can be finished (--resume) or undone (--undo)", path);
+        dcn_error_hint(err, "decant recover %s shows whether it can be finished (--resume) or undone (--undo)", word);
     dcn_error_side(err, DECANT_SIDE_OUTPUT);
     return rc;
 }

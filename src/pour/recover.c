@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "pour/pour.h"
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
@@ -524,24 +525,31 @@ static const dcn_landing *concerned(const lookup *names, const dcn_leftover *l, 
 
 static decant_status half_moved(const char *path, decant_error *err)
 {
+    char word[DCN_WORD];
+
     decant_error_set(err, DECANT_INTERRUPTED,
                      "an earlier save was interrupted while it gave its inputs up; nothing is lost");
-    dcn_error_hint(err, "decant recover --resume '%s' finishes it, decant recover --undo '%s' undoes it", path, path);
+    dcn_text_word(word, path);
+    dcn_error_hint(err, "decant recover --resume %s finishes it, decant recover --undo %s undoes it", word, word);
     return DECANT_INTERRUPTED;
 }
 
 static decant_status interrupted(const char *path, decant_error *err)
 {
+    char word[DCN_WORD];
+
     decant_error_set(err, DECANT_INTERRUPTED, "an earlier save was interrupted when all of it was written");
-    dcn_error_hint(err, "decant recover --resume '%s' finishes it", path);
+    dcn_error_hint(err, "decant recover --resume %s finishes it", dcn_text_word(word, path));
     return DECANT_INTERRUPTED;
 }
 
 /* Undoing what another process is doing would destroy it: that is for people to decide. */
 static decant_status undecided(const char *path, decant_error *err)
 {
+    char word[DCN_WORD];
+
     decant_error_set(err, DECANT_BUSY, "another save of it was begun, and without locks here it may be under way");
-    dcn_error_hint(err, "wait until it is done; if it was killed, decant recover --undo '%s'", path);
+    dcn_error_hint(err, "wait until it is done; if it was killed, decant recover --undo %s", dcn_text_word(word, path));
     return DECANT_BUSY;
 }
 

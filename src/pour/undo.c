@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/chunk.h"
 #include "base/ckd.h"
 
 /* How much of each unit of an output is still to be put back. */
@@ -172,11 +173,6 @@ static decant_status cut(undoing *u, uint32_t source, decant_error *err)
     return DECANT_OK;
 }
 
-static bool is_zero(const uint8_t *data, size_t len)
-{
-    return len == 0 || (!data[0] && memcmp(data, data + 1, len - 1) == 0);
-}
-
 /* What reads as zero need not be put back: a file that has lost it reads as zero there. */
 static decant_status put_back(undoing *u, uint32_t source, uint64_t from, uint64_t upto, decant_error *err)
 {
@@ -190,7 +186,7 @@ static decant_status put_back(undoing *u, uint32_t source, uint64_t from, uint64
 
         if (rc)
             return rc;
-        if (!is_zero(u->memory, chunk.len) && (rc = dcn_file_write(d->given[source].file, begin, &chunk, 1, err)))
+        if (!dcn_is_zero(u->memory, chunk.len) && (rc = dcn_file_write(d->given[source].file, begin, &chunk, 1, err)))
             return rc;
     }
     return DECANT_OK;

@@ -128,6 +128,22 @@ TEST(escaping__shows_what_cannot_be_seen_and_leaves_the_rest)
     CHECK(dcn_utf8_valid(out, strlen(out)));
 }
 
+TEST(a_word__is_a_path_as_a_shell_takes_it_or_three_dots)
+{
+    char word[DCN_WORD], path[DCN_WORD + 1] = {0};
+
+    CHECK_TEXT(dcn_text_word(word, "a b/$c"), "'a b/$c'");
+    CHECK_TEXT(dcn_text_word(word, "it's"), "'it'\\''s'");
+    CHECK_TEXT(dcn_text_word(word, "''"), "''\\'''\\'''");
+    for (size_t len = 0; len < DCN_WORD; len++) {
+        size_t got = strlen(dcn_text_word(word, path));
+
+        CHECK(got == len + 2 || (got == 3 && len > 200));
+        path[len] = 'x';
+    }
+    CHECK_TEXT(dcn_text_word(word, path), "...");
+}
+
 TEST(escaping__fits_into_any_room_and_cuts_whole_pieces)
 {
     const char *text = "ab\n\xe2\x82\xac\xff\xe2\x80\xae!";
