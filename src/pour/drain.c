@@ -180,8 +180,8 @@ static decant_status write_places(dcn_drain *d, dcn_batch *b, uint64_t at, const
 
         skip_held(d, &p);
         chunk = (dcn_chunk){data + (p.from - at), (size_t)p.len};
-        if (!p.len ||
-            (has_holes && dcn_is_zero(chunk.data, chunk.len))) /* a new part reads as zero: a hole stays one */
+        /* a new part reads as zero: a hole stays one */
+        if (!p.len || (has_holes && dcn_is_zero(chunk.data, chunk.len)))
             continue;
         b->touched[p.output] = true;
         if ((rc = dcn_file_write(dcn_output_part(d->outputs[p.output]), p.to, &chunk, 1, err))) {
