@@ -85,6 +85,33 @@ TEST(consume__takes_two_keys)
     simdisk_free(&disk);
 }
 
+/* Before anything is made, and whether it is moved or copied. */
+TEST(consume__refuses_an_input_that_was_changed_since_it_was_opened)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        bool copied = i & 1, longer = i & 2;
+        simdisk *disk = disk_with_model();
+        decant_model *model = open_on(disk, "in.safetensors", true);
+        uint8_t content[TENSORS * VALUES * 4 + 4096] = {0};
+        size_t len;
+        decant_error err;
+
+        disk->lacks = copied ? 1u << DCN_DO_PUNCH : 0;
+        CHECK(simdisk_get(disk, "in.safetensors", &len) && len < sizeof content);
+        if (longer)
+            simdisk_put(disk, "in.safetensors", content, len + 1);
+        else
+            simdisk_touch(disk, "in.safetensors");
+        CHECK_FAILS(save_on(disk, model, "out.bpk", DECANT_CONSUME, NULL, &err), DECANT_CHANGED, &err);
+        CHECK_TEXT(err.path, "in.safetensors");
+        CHECK(*err.found && *err.expected && *err.hint);
+        CHECK_TEXT(simdisk_names(disk, "."), "in.safetensors");
+        CHECK_EQ(simdisk_pending(disk), 0);
+        decant_model_close(&model);
+        simdisk_free(&disk);
+    }
+}
+
 /* Real files and a real helper, so that a thread sanitizer has something to look at: a batch is freed while the next is filled. */
 TEST(consume__with_a_helper_moves_the_same_bytes)
 {
