@@ -219,6 +219,17 @@ DECANT_API int decant_report_source(const decant_report *report, size_t index, c
 DECANT_API int decant_report_given(const decant_report *report, size_t index);
 /** Whether of some source that is given up it cannot be told, here, whether somebody else has it open. */
 DECANT_API int decant_report_unsure(const decant_report *report);
+/**
+ * Where bytes of a source that is given up are in the outputs (of a plan: are going to be), in the order of the source. What
+ * stands in two places has two ranges; what is in none is in no output as it is. Of all sources, 2^20 ranges are known at most.
+ *
+ * @param range   from 0
+ * @param from    where it begins in the source, and `len` bytes
+ * @param output  which one, as in decant_report_output(), and where it begins there: `to`
+ * @return 0 past the last
+ */
+DECANT_API int decant_report_range(const decant_report *report, size_t index, size_t range, uint64_t *from,
+                                   uint64_t *len, size_t *output, uint64_t *to);
 /** Bytes of a source in blocks that are shared, or can be. */
 DECANT_API uint64_t decant_report_shared(const decant_report *report, size_t index);
 DECANT_API void     decant_report_close(decant_report **report);

@@ -16,7 +16,8 @@ typedef struct line {
     const char *reason;
     dcn_way way;
     bool given;
-    bool unused; /* none of its bytes are in the outputs: an index of a set */
+    bool unused;     /* none of its bytes are in the outputs: an index of a set */
+    uint32_t source; /* among those of the runs, where it is given */
 } line;
 
 typedef struct target {
@@ -42,7 +43,8 @@ struct decant_report {
     dcn_openers openers;
     line *lines; /* one a source */
     size_t line_count;
-    target *targets; /* one an output */
+    dcn_runs drained, whole; /* of the sources that are given up */
+    target *targets;         /* one an output */
     size_t target_count;
     char overflows[OVERFLOWS][192];
     size_t overflow_count; /* of tensors, for which there may be no lines */
@@ -104,20 +106,24 @@ static bool copy_relics(decant_report *r, const dcn_relics *relics)
     return true;
 }
 
-/* What is given up, and is not needed for it. */
-static bool copy_unused(decant_report *r, const dcn_routes *routes, const dcn_give *give)
+/* What is given up: its place among that; and what of it is not needed for the output. */
+static bool copy_given(decant_report *r, const dcn_routes *routes, const dcn_give *give)
 {
     size_t last = 0;
 
-    for (size_t i = 0; i < give->intent.giving.count; i++) {
+    for (uint32_t i = 0; i < give->intent.giving.count; i++) {
         line *to = &r->lines[r->line_count];
+        const dcn_route *route = dcn_routes_find(routes, give->sources[i], &last);
 
-        if (dcn_routes_find(routes, give->sources[i], &last))
+        if (route) {
+            r->lines[route - routes->items].source = i;
             continue;
+        }
         *to = (line){.path = copy_text(r, dcn_source_path(give->sources[i])),
                      .reason = "none of its bytes are in the output",
                      .given = true,
-                     .unused = true};
+                     .unused = true,
+                     .source = i};
         if (!to->path)
             return false;
         r->line_count++;
@@ -144,17 +150,18 @@ static bool copy_routes(decant_report *r, const dcn_routes *routes, const dcn_gi
         if (!to->path)
             return false;
     }
-    return copy_unused(r, routes, give);
+    return copy_given(r, routes, give);
 }
 
 decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_relics *relics,
-                                const dcn_routes *routes, const dcn_give *give, const dcn_cut *cut, const char *path,
+                                const dcn_routes *routes, dcn_give *give, const dcn_cut *cut, const char *path,
                                 const char *format, decant_report **out, decant_error *err)
 {
     decant_report *r = dcn_alloc(1, sizeof *r);
 
     if (!r || !(r->path = copy_text(r, path ? path : "")) || !copy_routes(r, routes, give) ||
-        !copy_landings(r, landings, plans->count) || !copy_relics(r, relics)) {
+        !copy_landings(r, landings, plans->count) || !copy_relics(r, relics) ||
+        dcn_runs_share(&give->intent.giving.runs, &r->drained, err) || dcn_runs_share(&give->whole, &r->whole, err)) {
         decant_report_close(&r);
         return dcn_error_nomem(err);
     }
@@ -376,10 +383,33 @@ uint64_t decant_report_shared(const decant_report *report, size_t index)
     return index < report->line_count ? report->lines[index].shared : 0;
 }
 
+int decant_report_range(const decant_report *report, size_t index, size_t range, uint64_t *from, uint64_t *len,
+                        size_t *output, uint64_t *to)
+{
+    const line *l = report->lines + index;
+    const dcn_runs *runs;
+    const dcn_run *run;
+
+    if (!decant_report_given(report, index))
+        return 0;
+    runs = l->way == DCN_DRAIN ? &report->drained : &report->whole;
+    if (range >= runs->begins[l->source + 1] - runs->begins[l->source])
+        return 0;
+    run = &runs->items[runs->begins[l->source] + range];
+    *from = run->from;
+    *len = run->len;
+    *output = run->output;
+    *to = run->to;
+    return 1;
+}
+
 void decant_report_close(decant_report **report)
 {
-    if (*report)
+    if (*report) {
+        dcn_runs_close(&(*report)->drained);
+        dcn_runs_close(&(*report)->whole);
         dcn_arena_close(&(*report)->memory);
+    }
     dcn_free(report);
 }
 

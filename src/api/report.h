@@ -8,7 +8,7 @@
 
 /* A report of what is planned. `path` may be NULL. @param out [owned] */
 decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landings, const dcn_relics *relics,
-                                const dcn_routes *routes, const dcn_give *give, const dcn_cut *cut, const char *path,
+                                const dcn_routes *routes, dcn_give *give, const dcn_cut *cut, const char *path,
                                 const char *format, decant_report **out, decant_error *err);
 
 /* What came of it: one output a plan. @param proof  the digest of what was read back, "" where it has none; NULL: nothing was */

@@ -25,6 +25,7 @@ bool dcn_give_drains(const dcn_give *give)
 void dcn_give_close(dcn_give *give)
 {
     dcn_intent_close(&give->intent);
+    dcn_runs_close(&give->whole);
     dcn_free(&give->sources);
 }
 
@@ -421,17 +422,23 @@ static decant_status choose_routes(dcn_give *give, const dcn_give_terms *terms, 
     return DECANT_OK;
 }
 
-/* Keeps the runs of what is drained. */
-static void keep_drained(dcn_give *give, dcn_runs *runs)
+/* Parts the runs of what is drained from those of what stays whole until the end. */
+static decant_status part_runs(dcn_give *give, decant_error *err)
 {
     const dcn_giving *giving = &give->intent.giving;
+    dcn_runs *runs = &give->intent.giving.runs;
     size_t kept = 0;
+    decant_status rc = DECANT_OK;
 
-    for (size_t i = 0; i < runs->count; i++)
+    for (size_t i = 0; i < runs->count && rc == DECANT_OK; i++)
         if (giving->items[runs->items[i].source].drained)
             runs->items[kept++] = runs->items[i];
+        else
+            rc = dcn_runs_add(&give->whole, &runs->items[i], err);
     runs->count = kept;
     dcn_free(&runs->begins);
+    return rc || (rc = dcn_runs_finish(&give->whole, giving->count, err)) ? rc
+                                                                          : dcn_runs_finish(runs, giving->count, err);
 }
 
 /* --- room -------------------------------------------------------------------------------------------------------------- */
@@ -640,10 +647,7 @@ decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_rou
     }
     if ((rc = check_covered(give, terms, runs, plans, err)) ||
         (terms->tries && (rc = try_out(give, routes, home, &g, err))) ||
-        (rc = choose_routes(give, terms, routes, runs, &g, err)))
-        return rc;
-    keep_drained(give, runs);
-    if ((rc = dcn_runs_finish(runs, give->intent.giving.count, err)))
+        (rc = choose_routes(give, terms, routes, runs, &g, err)) || (rc = part_runs(give, err)))
         return rc;
     if (dcn_give_drains(give) && folder.mode & ALL_WRITE && !(folder.mode & STICKY)) {
         decant_error_set(err, DECANT_DENIED, "everybody may write to the folder, so a journal in it means nothing");

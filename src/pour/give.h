@@ -10,6 +10,7 @@
 typedef struct dcn_give {
     dcn_intent intent;    /* with what is given up, for the job */
     dcn_source **sources; /* [lent] an item of that each */
+    dcn_runs whole;       /* of those that stay whole until the end; the intent has those of the others */
     bool unsure;          /* of some it cannot be told whether anybody else has them open */
 } dcn_give;               /* {0}: nothing */
 

@@ -3,6 +3,11 @@
 #include "base/alloc.h"
 #include "base/ckd.h"
 #include "base/sort.h"
+#include "base/thread.h"
+
+struct dcn_sharers {
+    dcn_refs refs;
+};
 
 static bool goes_on(const dcn_run *last, const dcn_run *run)
 {
@@ -144,9 +149,27 @@ bool dcn_places_next(dcn_places *places, dcn_placing *out)
     return false;
 }
 
+decant_status dcn_runs_share(dcn_runs *runs, dcn_runs *out, decant_error *err)
+{
+    *out = (dcn_runs){0};
+    if (!runs->begins)
+        return DECANT_OK; /* there are none */
+    if (!runs->sharers) {
+        if (!(runs->sharers = dcn_alloc(1, sizeof *runs->sharers)))
+            return dcn_error_nomem(err);
+        atomic_init(&runs->sharers->refs, 1);
+    }
+    dcn_refs_up(&runs->sharers->refs);
+    *out = *runs;
+    return DECANT_OK;
+}
+
 void dcn_runs_close(dcn_runs *runs)
 {
-    dcn_free(&runs->items);
-    dcn_free(&runs->begins);
+    if (!runs->sharers || dcn_refs_down(&runs->sharers->refs)) {
+        dcn_free(&runs->items);
+        dcn_free(&runs->begins);
+        dcn_free(&runs->sharers);
+    }
     *runs = (dcn_runs){0};
 }

@@ -24,7 +24,8 @@ typedef struct dcn_runs {
     size_t count, cap;
     size_t *begins; /* of each source's runs; one more than there are sources, the last is `count` */
     size_t sources;
-} dcn_runs; /* {0} is empty */
+    struct dcn_sharers *sharers; /* NULL: there are none */
+} dcn_runs;                      /* {0} is empty */
 
 /* Adds a run; one that goes on where the last one ended makes that longer. @return DECANT_LIMIT past DCN_RUNS_MOST */
 decant_status dcn_runs_add(dcn_runs *runs, const dcn_run *run, decant_error *err);
@@ -61,6 +62,9 @@ typedef struct dcn_placing {
 
 dcn_places dcn_places_of(const dcn_runs *runs, uint32_t source, uint64_t at, uint64_t upto);
 bool dcn_places_next(dcn_places *places, dcn_placing *out);
+
+/* The same ones, finished, for one more who closes them. @param out  {0} where that fails */
+decant_status dcn_runs_share(dcn_runs *runs, dcn_runs *out, decant_error *err);
 
 void dcn_runs_close(dcn_runs *runs);
 

@@ -143,6 +143,46 @@ TEST(consume__with_a_helper_moves_the_same_bytes)
     simdisk_free(&disk);
 }
 
+/* Moved, and copied where nothing can be punched; planned, and done. */
+TEST(report__says_where_the_bytes_of_what_was_given_up_are)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        simdisk *disk = disk_with_model();
+        dcn_env env = {.io = &disk->io, .cut = cut};
+        decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+        dcn_target target = {.kind = DCN_TO_FILE, .path = "out.bpk"};
+        decant_model *model = open_on(disk, "in.safetensors", true);
+        decant_report *report = NULL, *planned = NULL;
+        size_t in_len, out_len, output, count = 0;
+        const uint8_t *in = simdisk_get(disk, "in.safetensors", &in_len), *out;
+        uint8_t *kept = malloc(in_len);
+        uint64_t from, len, to, at[3], all = 0;
+        decant_error err;
+
+        CHECK(kept != NULL);
+        memcpy(kept, in, in_len);
+        disk->lacks = i & 1 ? 1u << DCN_DO_PUNCH : 0;
+        options.consume = i & 2 ? DECANT_CONSUME : DECANT_CONSUME_NEVER;
+        CHECK_OK(dcn_save(&env, model, &target, &options, true, &planned, &err), &err);
+        CHECK_OK(dcn_save(&env, model, &target, &options, false, &report, &err), &err);
+        decant_model_close(&model);
+        out = simdisk_get(disk, "out.bpk", &out_len);
+        for (; decant_report_range(report, 0, count, &from, &len, &output, &to); count++) {
+            CHECK_EQ(output, 0);
+            CHECK_BYTES(out + to, len, kept + from, len);
+            CHECK(decant_report_range(planned, 0, count, &at[0], &at[1], &output, &at[2]));
+            CHECK(at[0] == from && at[1] == len && at[2] == to);
+            all += len;
+        }
+        CHECK_EQ(all, i & 2 ? TENSORS * VALUES * 4 : 0);
+        CHECK(!decant_report_range(report, 1, 0, &from, &len, &output, &to));
+        decant_report_close(&planned);
+        decant_report_close(&report);
+        free(kept);
+        simdisk_free(&disk);
+    }
+}
+
 TEST(consume__lets_handles_go_on_reading_through_the_output)
 {
     simdisk *disk = disk_with_model();
