@@ -94,7 +94,9 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_file(const char *path, u
 
 /**
  * Say that the files these bytes lie in may be given up by a save that is asked to: decant_save_options.consume is the second key.
- * What is given up must be in its output, all of these bytes unchanged.
+ * What is given up must be in the output, every byte of these files unchanged, in whatever order and pieces.
+ *
+ * @return DECANT_BAD_CALL: some of them are not a file's own; own parts before they are joined
  */
 DECANT_API DECANT_MUST_CHECK decant_status decant_bytes_own(decant_bytes *bytes, decant_error *err);
 

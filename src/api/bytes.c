@@ -70,8 +70,20 @@ done:
     return rc;
 }
 
+/* Nobody knows what the rest of the file is: all of it counts. */
+static decant_status own(dcn_source *source, decant_error *err)
+{
+    dcn_claim whole = {.kind = DCN_CLAIM_TENSOR, .name = "", .len = dcn_source_size(source)};
+
+    if (dcn_source_is_owned(source))
+        return DECANT_OK;
+    dcn_source_own(source);
+    return dcn_source_claim(source, &whole, err);
+}
+
 decant_status decant_bytes_own(decant_bytes *bytes, decant_error *err)
 {
+    dcn_place place;
     decant_status rc = DECANT_OK;
 
     if (!bytes->len) {
@@ -79,18 +91,15 @@ decant_status decant_bytes_own(decant_bytes *bytes, decant_error *err)
         dcn_error_hint(err, "leave it out, or do without giving up");
         return DECANT_BAD_CALL;
     }
-    for (uint64_t at = 0; at < bytes->len && rc == DECANT_OK;) {
-        dcn_claim claim = {.name = "", .at = at};
-        dcn_place place;
-
-        if (!dcn_backing_place(bytes, at, &place))
-            return decant_error_set(err, DECANT_BAD_CALL, "only a file's own bytes can be given up");
-        claim.at = place.at;
-        claim.len = dcn_min(place.upto, bytes->len) - at;
-        at += claim.len;
-        dcn_source_own(place.source);
-        rc = dcn_source_claim(place.source, &claim, err);
-    }
+    for (uint64_t at = 0; at < bytes->len; at = place.upto)
+        if (!dcn_backing_place(bytes, at, &place)) {
+            (void)decant_error_set(err, DECANT_BAD_CALL, "only a file's own bytes can be given up");
+            dcn_error_hint(err, "own the parts that are of files, and join them then");
+            return DECANT_BAD_CALL;
+        }
+    for (uint64_t at = 0; at < bytes->len && rc == DECANT_OK; at = place.upto)
+        if (dcn_backing_place(bytes, at, &place))
+            rc = own(place.source, err);
     return rc;
 }
 

@@ -251,6 +251,108 @@ TEST(consume__drains_beside_what_is_produced)
     simdisk_free(&disk);
 }
 
+static decant_bytes *whole_file(simdisk *disk, const char *name)
+{
+    dcn_source *source = NULL;
+    decant_bytes *bytes = NULL;
+    decant_error err;
+
+    CHECK_OK(dcn_source_open(&disk->io, name, &source, &err), &err);
+    CHECK_OK(dcn_bytes_from_source(source, &bytes, &err), &err);
+    return bytes;
+}
+
+static decant_status write_on(simdisk *disk, const decant_file *files, size_t count, decant_error *err)
+{
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+
+    options.consume = DECANT_CONSUME_REQUIRE;
+    return dcn_write(&env, files, count, &options, false, NULL, err);
+}
+
+/* Of one file the first half goes into one output and the second into another; the other file is not given up. */
+TEST(consume__moves_files_within_ropes_into_several_outputs)
+{
+    enum { HEAD = 5, OWN = 3000, HALF = OWN / 2, KEPT = 700 };
+    static const uint8_t head[HEAD] = "head";
+    uint8_t own[OWN], kept[KEPT], wanted[HEAD + KEPT + HALF];
+    simdisk *disk = simdisk_new();
+    decant_bytes *parts[4] = {NULL};
+    decant_file files[] = {{"first", NULL}, {"last", NULL}};
+    const uint8_t *got;
+    size_t len;
+    decant_error err;
+
+    disk->block = disk->unit = 64;
+    test_stream(1, own, sizeof own);
+    test_stream(2, kept, sizeof kept);
+    simdisk_put(disk, "own", own, sizeof own);
+    simdisk_put(disk, "kept", kept, sizeof kept);
+    parts[0] = whole_file(disk, "own");
+    CHECK_OK(decant_bytes_own(parts[0], &err), &err);
+    CHECK_OK(decant_bytes_copy(head, HEAD, &parts[1], &err), &err);
+    parts[2] = whole_file(disk, "kept");
+    CHECK_OK(decant_bytes_slice(parts[0], HALF, HALF, &parts[3], &err), &err);
+    CHECK_OK(decant_bytes_join(parts + 1, 3, &files[1].bytes, &err), &err);
+    CHECK_OK(decant_bytes_slice(parts[0], 0, HALF - 1, &files[0].bytes, &err), &err);
+
+    /* a byte of it is missing */
+    CHECK_FAILS(write_on(disk, files, 2, &err), DECANT_LOSS, &err);
+    CHECK_TEXT(err.path, "own");
+    CHECK_TEXT(simdisk_names(disk, "."), "kept own");
+    decant_bytes_unref(&files[0].bytes);
+    CHECK_OK(decant_bytes_slice(parts[0], 0, HALF, &files[0].bytes, &err), &err);
+    CHECK_OK(write_on(disk, files, 2, &err), &err);
+
+    CHECK_TEXT(simdisk_names(disk, "."), "first kept last");
+    got = simdisk_get(disk, "first", &len);
+    CHECK_BYTES(got, len, own, HALF);
+    memcpy(wanted, head, HEAD);
+    memcpy(wanted + HEAD, kept, KEPT);
+    memcpy(wanted + HEAD + KEPT, own + HALF, HALF);
+    got = simdisk_get(disk, "last", &len);
+    CHECK_BYTES(got, len, wanted, sizeof wanted);
+    for (size_t i = 0; i < 4; i++)
+        decant_bytes_unref(&parts[i]);
+    decant_bytes_unref(&files[0].bytes);
+    decant_bytes_unref(&files[1].bytes);
+    simdisk_free(&disk);
+}
+
+TEST(bytes__own_what_is_a_file_s_and_nothing_else)
+{
+    simdisk *disk = simdisk_new();
+    decant_bytes *parts[2] = {NULL}, *joined = NULL, *none = NULL;
+    decant_file file = {"out", NULL};
+    decant_error err;
+
+    simdisk_put_text(disk, "in", "content");
+    parts[0] = whole_file(disk, "in");
+    CHECK_OK(decant_bytes_copy("memory", 6, &parts[1], &err), &err);
+    CHECK_OK(decant_bytes_join(parts, 2, &joined, &err), &err);
+    CHECK_OK(decant_bytes_slice(parts[0], 1, 0, &none, &err), &err);
+    CHECK_FAILS(decant_bytes_own(joined, &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_bytes_own(parts[1], &err), DECANT_BAD_CALL, &err);
+    CHECK_FAILS(decant_bytes_own(none, &err), DECANT_BAD_CALL, &err);
+    file.bytes = joined; /* of which nothing is owned by now */
+    CHECK_OK(write_on(disk, &file, 1, &err), &err);
+    CHECK_TEXT(simdisk_names(disk, "."), "in out");
+    decant_bytes_unref(&none);
+    decant_bytes_unref(&joined);
+
+    /* a piece stands for its file, whose rest would be destroyed */
+    CHECK_OK(decant_bytes_slice(parts[0], 1, 4, &joined, &err), &err);
+    CHECK_OK(decant_bytes_own(joined, &err), &err);
+    file = (decant_file){"piece", joined};
+    CHECK_FAILS(write_on(disk, &file, 1, &err), DECANT_LOSS, &err);
+    CHECK_TEXT(simdisk_names(disk, "."), "in out");
+    decant_bytes_unref(&joined);
+    decant_bytes_unref(&parts[0]);
+    decant_bytes_unref(&parts[1]);
+    simdisk_free(&disk);
+}
+
 TEST(consume__refuses_what_would_destroy_a_tensor_and_names_it)
 {
     simdisk *disk = disk_with_model();
