@@ -133,6 +133,14 @@ static decant_status pass(dcn_pouring *p, uint64_t len, bool done, decant_error 
     return done ? dcn_pouring_progress(p, len, err) : DECANT_OK;
 }
 
+/* Zeros. Between what is drained they need no write: a new part reads as zero. */
+static decant_status put_gap(dcn_pouring *p, uint64_t len, decant_error *err)
+{
+    bool between = dcn_drain_any(&p->drain) && p->at == p->base && p->at >= p->plan->held;
+
+    return between && len ? pass(p, len, true, err) : put(p, NULL, len, err);
+}
+
 static decant_status put_run(dcn_pouring *p, const dcn_step *run, decant_error *err)
 {
     uint64_t at, len, before;
@@ -313,7 +321,7 @@ decant_status dcn_pouring_copy(dcn_pouring *p, decant_error *err)
     decant_status rc;
 
     while (dcn_steps_next(&steps, &step))
-        if ((rc = put(p, NULL, step.at - p->at, err)) || (rc = put_step(p, &step, err)))
+        if ((rc = put_gap(p, step.at - p->at, err)) || (rc = put_step(p, &step, err)))
             return rc;
-    return put(p, NULL, p->plan->total - p->at, err);
+    return put_gap(p, p->plan->total - p->at, err);
 }
