@@ -221,7 +221,7 @@ DECANT_API int decant_report_given(const decant_report *report, size_t index);
 DECANT_API int decant_report_unsure(const decant_report *report);
 /**
  * Where bytes of a source that is given up are in the outputs (of a plan: are going to be), in the order of the source. What
- * stands in two places has two ranges; what is in none is in no output as it is. Of all sources, 2^20 ranges are known at most.
+ * stands in two places has two ranges; what is in none is in no output as it is.
  *
  * @param range   from 0
  * @param from    where it begins in the source, and `len` bytes

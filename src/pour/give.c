@@ -202,8 +202,7 @@ static size_t find_source(const dcn_give *give, const dcn_source *source, size_t
 }
 
 /* All bytes of what is given up that stand in outputs unchanged. */
-static decant_status collect_runs(const dcn_give *give, const dcn_plans *plans, dcn_runs *runs, bool *scattered,
-                                  decant_error *err)
+static decant_status collect_runs(const dcn_give *give, const dcn_plans *plans, dcn_runs *runs, decant_error *err)
 {
     size_t last = 0;
     decant_status rc = DECANT_OK;
@@ -225,8 +224,7 @@ static decant_status collect_runs(const dcn_give *give, const dcn_plans *plans, 
                                   err);
         }
     }
-    *scattered = rc == DECANT_LIMIT;
-    return rc && rc != DECANT_LIMIT ? rc : dcn_runs_finish(runs, give->intent.giving.count, err);
+    return rc ? rc : dcn_runs_finish(runs, give->intent.giving.count, err);
 }
 
 /* What is in no output as it is, by kind. */
@@ -334,7 +332,6 @@ static decant_status check_covered(const dcn_give *give, const dcn_give_terms *t
 typedef struct ground {
     const dcn_facts *folder;
     const dcn_space *space; /* as its kind has it */
-    bool scattered;         /* there are too many runs */
     bool frees;             /* what is punched out */
     uint64_t unit;          /* that is freed at once */
 } ground;
@@ -375,7 +372,7 @@ static const char *why_not(const dcn_give *give, size_t i, const dcn_runs *runs,
 {
     dcn_extents extents;
 
-    if (g->scattered)
+    if (runs->count > DCN_RUNS_MOST)
         return "in too many pieces to be moved";
     if (give->intent.giving.items[i].file.dev != g->folder->dev)
         return "not on the file system of the output";
@@ -427,9 +424,16 @@ static decant_status part_runs(dcn_give *give, decant_error *err)
 {
     const dcn_giving *giving = &give->intent.giving;
     dcn_runs *runs = &give->intent.giving.runs;
-    size_t kept = 0;
+    size_t kept = 0, drained = 0;
     decant_status rc = DECANT_OK;
 
+    for (size_t i = 0; i < giving->count; i++)
+        drained += giving->items[i].drained;
+    if (!drained) {
+        give->whole = *runs;
+        *runs = (dcn_runs){0};
+        return DECANT_OK;
+    }
     for (size_t i = 0; i < runs->count && rc == DECANT_OK; i++)
         if (giving->items[runs->items[i].source].drained)
             runs->items[kept++] = runs->items[i];
@@ -638,14 +642,8 @@ decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_rou
     if (!terms->count)
         return DECANT_OK;
     if ((rc = dcn_dir_stat(home, ".", &folder, err)) || (rc = check_outputs(terms, home, err)) ||
-        (rc = take_all(give, terms, home, err)) || (rc = collect_runs(give, plans, runs, &g.scattered, err)))
-        return rc;
-    if (g.scattered && !terms->lose) {
-        decant_error_set(err, DECANT_LIMIT, "more than %d pieces, too many to see that nothing is lost", DCN_RUNS_MOST);
-        dcn_error_hint(err, "leave --consume out");
-        return DECANT_LIMIT;
-    }
-    if ((rc = check_covered(give, terms, runs, plans, err)) ||
+        (rc = take_all(give, terms, home, err)) || (rc = collect_runs(give, plans, runs, err)) ||
+        (rc = check_covered(give, terms, runs, plans, err)) ||
         (terms->tries && (rc = try_out(give, routes, home, &g, err))) ||
         (rc = choose_routes(give, terms, routes, runs, &g, err)) || (rc = part_runs(give, err)))
         return rc;

@@ -23,8 +23,6 @@ decant_status dcn_runs_add(dcn_runs *runs, const dcn_run *run, decant_error *err
         runs->items[runs->count - 1].len += run->len;
         return DECANT_OK;
     }
-    if (runs->count == DCN_RUNS_MOST)
-        return decant_error_set(err, DECANT_LIMIT, "more than %d pieces", DCN_RUNS_MOST);
     if (!(items = dcn_grown(runs->items, runs->count, &runs->cap, sizeof *items)))
         return dcn_error_nomem(err);
     runs->items = items;

@@ -16,7 +16,7 @@ typedef struct dcn_run {
     uint32_t source, output;
 } dcn_run;
 
-enum { DCN_RUNS_MOST = 1 << 20 };
+enum { DCN_RUNS_MOST = 1 << 20 }; /* that are drained: a journal has them all */
 
 /* Sorted by source and place in it, once finished. Runs of a source may overlap: what stands in two places has two runs. */
 typedef struct dcn_runs {
@@ -27,7 +27,7 @@ typedef struct dcn_runs {
     struct dcn_sharers *sharers; /* NULL: there are none */
 } dcn_runs;                      /* {0} is empty */
 
-/* Adds a run; one that goes on where the last one ended makes that longer. @return DECANT_LIMIT past DCN_RUNS_MOST */
+/* Adds a run; one that goes on where the last one ended makes that longer. */
 decant_status dcn_runs_add(dcn_runs *runs, const dcn_run *run, decant_error *err);
 
 /* Whether run `b` stands behind `a` once they are finished. */

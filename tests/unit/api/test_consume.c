@@ -350,6 +350,46 @@ TEST(consume__moves_files_within_ropes_into_several_outputs)
     simdisk_free(&disk);
 }
 
+/* One byte, more often than a journal can say. */
+TEST(consume__copies_what_is_in_too_many_pieces)
+{
+    size_t count = DCN_RUNS_MOST + 1, len;
+    simdisk *disk = simdisk_new();
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
+    decant_bytes **parts = malloc(count * sizeof(decant_bytes *));
+    decant_file file = {"out", NULL};
+    decant_report *report = NULL;
+    const uint8_t *got;
+    const char *path, *route, *reason;
+    uint64_t bytes;
+    decant_error err;
+
+    CHECK(parts != NULL);
+    env.cut.slot = env.cut.batch = 1 << 20;
+    simdisk_put_text(disk, "in", "x");
+    parts[0] = whole_file(disk, "in");
+    for (size_t i = 1; i < count; i++)
+        parts[i] = parts[0];
+    CHECK_OK(decant_bytes_own(parts[0], &err), &err);
+    CHECK_OK(decant_bytes_join(parts, count, &file.bytes, &err), &err);
+    CHECK_FAILS(write_on(disk, &file, 1, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_HAS(err.message, "too many pieces");
+    options.consume = DECANT_CONSUME;
+    CHECK_OK(dcn_write(&env, &file, 1, &options, false, &report, &err), &err);
+    CHECK(decant_report_source(report, 0, &path, &bytes, &route, &reason));
+    CHECK_TEXT(route, "copy");
+    CHECK_HAS(reason, "too many pieces");
+    CHECK_TEXT(simdisk_names(disk, "."), "out");
+    got = simdisk_get(disk, "out", &len);
+    CHECK(len == count && got[0] == 'x' && memcmp(got, got + 1, len - 1) == 0);
+    decant_report_close(&report);
+    decant_bytes_unref(&file.bytes);
+    decant_bytes_unref(&parts[0]);
+    free(parts);
+    simdisk_free(&disk);
+}
+
 TEST(bytes__own_what_is_a_file_s_and_nothing_else)
 {
     simdisk *disk = simdisk_new();

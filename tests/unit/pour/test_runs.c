@@ -148,14 +148,3 @@ TEST(runs__are_joined_where_one_goes_on_where_another_ends)
     CHECK(!dcn_run_follows(&parts[1], &parts[2])); /* what belongs together stands in one */
     dcn_runs_close(&runs);
 }
-
-TEST(runs__are_refused_where_they_are_too_many)
-{
-    dcn_runs runs = {0};
-    decant_error err;
-
-    for (uint64_t i = 0; i < DCN_RUNS_MOST; i++)
-        CHECK_OK(dcn_runs_add(&runs, &(dcn_run){.from = 2 * i, .to = 3 * i, .len = 1}, &err), &err);
-    CHECK_FAILS(dcn_runs_add(&runs, &(dcn_run){.from = 1, .len = 1}, &err), DECANT_LIMIT, &err);
-    dcn_runs_close(&runs);
-}
