@@ -365,6 +365,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_bool(j, "durable", decant_report_durable(report));
     cli_json_bool(j, "verified", decant_report_verified(report));
     cli_json_text(j, "model", decant_report_digest(report));
+    cli_json_text(j, "survives", decant_report_survives(report));
     put_json_readers(j, report);
     cli_json_close(j, '}');
     put_json_outputs(j, report);
@@ -384,6 +385,7 @@ static void put_json_report(cli_json *j, const char *out, const decant_report *r
     cli_json_bool(j, "unsure", decant_report_unsure(report));
     put_json_texts(j, "overflow", report, decant_report_overflow);
     cli_json_bytes(j, "room", decant_report_room(report));
+    cli_json_bytes(j, "taken", decant_report_taken(report));
     cli_json_bytes(j, "free", decant_report_free(report));
     cli_json_bytes(j, "memory", decant_report_memory(report));
 }

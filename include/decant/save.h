@@ -164,15 +164,23 @@ DECANT_API DECANT_MUST_CHECK decant_status decant_size(const decant_model *model
 /* Reports. Texts are lent by the report. */
 DECANT_API const char *decant_report_path(const decant_report *report); /* "" where there is none */
 DECANT_API const char *decant_report_format(const decant_report *report);
-DECANT_API uint64_t    decant_report_size(const decant_report *report);      /* bytes of all outputs */
-DECANT_API uint64_t    decant_report_data(const decant_report *report);      /* bytes of tensors in them */
-DECANT_API size_t      decant_report_tensors(const decant_report *report);   /* tensors in them */
-DECANT_API uint64_t    decant_report_memory(const decant_report *report);    /* staging planned, bytes */
-DECANT_API uint64_t    decant_report_room(const decant_report *report);      /* disk needed, bytes */
-DECANT_API uint64_t    decant_report_free(const decant_report *report);      /* disk free when planned, bytes */
-DECANT_API int         decant_report_published(const decant_report *report); /* all outputs are in place */
-DECANT_API int         decant_report_durable(const decant_report *report);   /* and survive power loss */
-/** Per output, in the order of publication: path, bytes, whether it is in place and survives power loss; 0 past the last. */
+DECANT_API uint64_t    decant_report_size(const decant_report *report);    /* bytes of all outputs */
+DECANT_API uint64_t    decant_report_data(const decant_report *report);    /* bytes of tensors in them */
+DECANT_API size_t      decant_report_tensors(const decant_report *report); /* tensors in them */
+DECANT_API uint64_t    decant_report_memory(const decant_report *report);  /* staging planned, bytes */
+DECANT_API uint64_t    decant_report_room(const decant_report *report);    /* disk needed, bytes */
+/**
+ * Disk that was taken, bytes: by how much less was free, at most, than when it was planned. The file system was asked after each
+ * batch of what is moved, and when all was written. What others write meanwhile counts; what it frees late, too (btrfs). 0 in a
+ * plan, and where it is not known.
+ */
+DECANT_API uint64_t decant_report_taken(const decant_report *report);
+DECANT_API uint64_t decant_report_free(const decant_report *report);      /* disk free when planned, bytes */
+DECANT_API int      decant_report_published(const decant_report *report); /* all outputs are in place */
+DECANT_API int      decant_report_durable(const decant_report *report);   /* and synced */
+/** What the outputs outlive, once synced: "power" (a power cut), "process" (they are in memory: tmpfs), "unknown" (no file, or a network's). */
+DECANT_API const char *decant_report_survives(const decant_report *report);
+/** Per output, in the order of publication: path, bytes, whether it is in place, and synced; 0 past the last. */
 DECANT_API int decant_report_output(const decant_report *report, size_t index, const char **path, uint64_t *bytes,
                                     int *published, int *durable);
 /** Earlier saves to these outputs that were interrupted half way, and are undone first. Mostly 0. */

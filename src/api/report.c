@@ -31,9 +31,10 @@ enum { OVERFLOWS = 100 }; /* lines; more than a screen */
 struct decant_report {
     dcn_arena memory; /* texts, lines and targets */
     const char *path, *format, *layout;
-    uint64_t size, data, padding, staging, room, free;
+    uint64_t size, data, padding, staging, room, taken, free;
     size_t tensors, undone;
     bool published, durable, verified, unsure;
+    const char *survives;
     char digest[DECANT_DIGEST];
     dcn_loss losses[DCN_LOSSES];
     size_t loss_count;
@@ -51,6 +52,9 @@ struct decant_report {
     dcn_relic *relics;
     size_t relic_count;
 };
+
+static const char *const survivals[] = {
+    [DCN_LASTS_UNKNOWN] = "unknown", [DCN_LASTS_PROCESS] = "process", [DCN_LASTS_POWER] = "power"};
 
 static void count_plans(decant_report *r, const dcn_plans *plans)
 {
@@ -170,6 +174,7 @@ decant_status dcn_report_create(const dcn_plans *plans, const dcn_landing *landi
     r->staging = (uint64_t)cut->slot * (cut->slots + routes->makes);
     r->room = routes->room;
     r->free = routes->free;
+    r->survives = survivals[routes->lasts];
     r->undone = routes->undone;
     r->unsure = give->unsure;
     memcpy(r->replaces, routes->replaces, sizeof r->replaces);
@@ -225,6 +230,7 @@ void dcn_report_outcome(decant_report *report, dcn_output *const *outputs, const
         report->lines[i].shared = routes->items[i].shared;
         report->lines[i].reason = routes->items[i].reason;
     }
+    report->taken = routes->taken;
     report->published = report->durable = true;
     for (size_t i = 0; i < report->target_count; i++) {
         const dcn_output *o = outputs[i];
@@ -269,6 +275,11 @@ uint64_t decant_report_room(const decant_report *report)
     return report->room;
 }
 
+uint64_t decant_report_taken(const decant_report *report)
+{
+    return report->taken;
+}
+
 uint64_t decant_report_free(const decant_report *report)
 {
     return report->free;
@@ -282,6 +293,11 @@ int decant_report_published(const decant_report *report)
 int decant_report_durable(const decant_report *report)
 {
     return report->durable;
+}
+
+const char *decant_report_survives(const decant_report *report)
+{
+    return report->survives;
 }
 
 size_t decant_report_undone(const decant_report *report)

@@ -363,10 +363,10 @@ static decant_status give(saving *s, const dcn_space *space, bool plan_only, dec
 /* Inputs are given up for files that are made as a whole. */
 static decant_status check_consume(const saving *s, decant_error *err)
 {
-    if (!s->options.consume || s->target->kind == DCN_TO_FILE)
-        return DECANT_OK;
     if ((unsigned)s->options.consume > DECANT_CONSUME_REQUIRE)
         return decant_error_set(err, DECANT_BAD_CALL, "consume %d is none of decant_consume", (int)s->options.consume);
+    if (!s->options.consume || s->target->kind == DCN_TO_FILE)
+        return DECANT_OK;
     (void)decant_error_set(err, DECANT_BAD_CALL, "inputs are given up only for a file that is saved as a whole");
     dcn_error_hint(err, "save it to a path, or leave consume out");
     return DECANT_BAD_CALL;

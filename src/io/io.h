@@ -48,6 +48,13 @@ typedef struct dcn_self {
     uint64_t process;
 } dcn_self;
 
+/* What a file outlives once it is synced. */
+typedef enum dcn_lasts {
+    DCN_LASTS_UNKNOWN, /* a network's, a program's: nobody here can tell */
+    DCN_LASTS_PROCESS, /* the process, but not the machine: it is in memory */
+    DCN_LASTS_POWER    /* a power cut */
+} dcn_lasts;
+
 typedef struct dcn_space {
     uint64_t free;  /* bytes that this user may still write */
     uint64_t block; /* bytes */
@@ -55,6 +62,7 @@ typedef struct dcn_space {
     uint64_t limit; /* of a file's size, for this process; UINT64_MAX: none */
     bool shares;    /* files on it can share blocks, as far as its kind tells */
     bool punches;   /* what is punched out of a file is free at once, as far as its kind tells */
+    dcn_lasts lasts;
 } dcn_space;
 
 /* How a file's blocks lie. */

@@ -168,17 +168,23 @@ static decant_status posix_sync_dir(dcn_dir *d, decant_error *err)
 typedef struct traits {
     unsigned system;
     bool shares, punches;
+    dcn_lasts lasts;
 } traits;
 
 static traits traits_of(int fd)
 {
 #if defined(__linux__)
-    static const traits known[] = {{BTRFS_SUPER_MAGIC, .shares = true, .punches = true},
-                                   {XFS_SUPER_MAGIC, .shares = true, .punches = true},
-                                   {EXT4_SUPER_MAGIC, .punches = true},
-                                   {TMPFS_MAGIC, .punches = true},
-                                   {0xca451a4e /* bcachefs */, .shares = true},
-                                   {0x7461636f /* OCFS2 */, .shares = true}};
+    static const traits known[] = {
+        {BTRFS_SUPER_MAGIC, .shares = true, .punches = true, .lasts = DCN_LASTS_POWER},
+        {XFS_SUPER_MAGIC, .shares = true, .punches = true, .lasts = DCN_LASTS_POWER},
+        {EXT4_SUPER_MAGIC, .punches = true, .lasts = DCN_LASTS_POWER}, /* ext2 and ext3 have the same number */
+        {F2FS_SUPER_MAGIC, .lasts = DCN_LASTS_POWER},
+        {0x2fc12fc1 /* ZFS */, .lasts = DCN_LASTS_POWER},
+        {0xca451a4e /* bcachefs */, .shares = true, .lasts = DCN_LASTS_POWER},
+        {0x7461636f /* OCFS2 */, .shares = true, .lasts = DCN_LASTS_POWER},
+        {TMPFS_MAGIC, .punches = true, .lasts = DCN_LASTS_PROCESS},
+        {RAMFS_MAGIC, .lasts = DCN_LASTS_PROCESS},
+    };
     unsigned system = dcn_posix_system(fd);
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -208,6 +214,7 @@ static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
         .limit = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,
         .shares = system.shares,
         .punches = system.punches,
+        .lasts = system.lasts,
     };
     out->unit = out->block > UNIT ? out->block : UNIT;
     /* memory without a bound, and what a network or a program serves without knowing, count no blocks at all */

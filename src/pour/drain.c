@@ -443,6 +443,8 @@ static decant_status complete(void *ctx, decant_error *err)
     if ((rc = sync_parts(d, b->touched, err)) || (d->proves && (rc = prove_batch(d, b, err))) ||
         (rc = mark_batch(d, b, err)))
         return rc;
+    if (d->routes)
+        dcn_routes_look(d->routes, d->dirs[DCN_HOME]);
     return free_batch(d, b, err);
 }
 

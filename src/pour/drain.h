@@ -14,6 +14,7 @@
 #include "pour/crew.h"
 #include "pour/given.h"
 #include "pour/journal.h"
+#include "pour/route.h"
 
 typedef struct dcn_batch dcn_batch;
 
@@ -24,6 +25,7 @@ typedef struct dcn_drain {
     dcn_crew *crew;             /* [lent] */
     size_t slot;                /* bytes read at a time, a power of two */
     bool same_boot;             /* since the intent was made */
+    dcn_routes *routes;         /* [lent] told how much room is taken; NULL: nobody asks */
     bool proves;                /* each batch is read back from the disk and compared before it is freed */
     decant_status (*progress)(void *ctx, uint64_t more, decant_error *err); /* NULL: nobody asks */
     void *progress_ctx;

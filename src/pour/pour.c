@@ -181,6 +181,7 @@ static decant_status begin_drain(dcn_pouring *p, decant_error *err)
         .crew = job->crew,
         .slot = job->cut.slot,
         .same_boot = true,
+        .routes = job->routes,
         .proves = job->proof,
         .progress = drained,
         .progress_ctx = p,
@@ -323,6 +324,8 @@ static decant_status pour(dcn_pouring *p, decant_error *err)
     for (size_t i = 0; i < count; i++)
         if ((rc = dcn_output_seal(job->outputs[i], err)))
             return rc;
+    if (job->routes && job->outputs[0]->dir)
+        dcn_routes_look(job->routes, job->outputs[0]->dir);
     for (size_t i = 0; i < count && job->proof; i++) {
         turn_to(p, i);
         if ((rc = prove(p, i, err)))

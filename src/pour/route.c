@@ -324,10 +324,20 @@ decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn
             total = UINT64_MAX;
     }
     routes->free = space->free == UINT64_MAX ? 0 : space->free;
+    routes->lasts = space->lasts;
     routes->shared = choose_routes(routes, space, &folder);
     routes->room = total - routes->shared;
 done:
     return blame_output(rc, err);
+}
+
+void dcn_routes_look(dcn_routes *routes, dcn_dir *dir)
+{
+    dcn_space space;
+
+    if (routes->free && dcn_dir_space(dir, &space, NULL) == DECANT_OK && space.free < routes->free &&
+        routes->taken < routes->free - space.free)
+        routes->taken = routes->free - space.free;
 }
 
 decant_status dcn_routes_check_in_place(dcn_dir *dir, uint64_t total, decant_error *err)

@@ -33,6 +33,8 @@ typedef struct dcn_routes {
     uint64_t shared;                    /* bytes of all in blocks that can be shared */
     uint64_t room;                      /* disk needed, bytes */
     uint64_t free;                      /* disk free, bytes; 0 if not known */
+    uint64_t taken;                     /* by how much less was free at a look, at most */
+    dcn_lasts lasts;                    /* what the outputs outlive */
     size_t undone;                      /* earlier saves to the outputs that were interrupted, and are undone first */
     const char *replaces[DCN_REPLACES]; /* what is special about what is replaced; literals, NULL ends */
 } dcn_routes;
@@ -64,6 +66,9 @@ decant_status dcn_routes_check_files(dcn_routes *routes, dcn_dir *dir, const dcn
 
 /* There is the room that is needed. @return DECANT_NO_SPACE */
 decant_status dcn_routes_check_room(dcn_routes *routes, const dcn_dir *dir, const dcn_space *space, decant_error *err);
+
+/* How much room is taken now, when it is most: for the report. A system that does not tell is no failure. */
+void dcn_routes_look(dcn_routes *routes, dcn_dir *dir);
 
 /* A file output in place: no limit of file size is passed, which would end the process. The rest shows when it is opened. */
 decant_status dcn_routes_check_in_place(dcn_dir *dir, uint64_t total, decant_error *err);

@@ -43,6 +43,7 @@ class Case(images.Case):
         self.assertEqual({source["route"] for source in document["inputs"]}, {"drain"})
         self.assertEqual([path for path in paths if os.path.exists(path)], [])
         self.assertEqual(self.weights(out), before)
+        self.taken = int(document["taken"])
         return gauge.top - base
 
 
@@ -55,6 +56,7 @@ class Room(Case):
                 room = int(self.plan(paths, out)["room"])
                 self.assertLess(room, 2 * 64 * MIB + MIB)
                 self.assertLessEqual(self.consume(folder, paths, out), room)
+                self.assertTrue(64 * MIB <= self.taken <= room, self.taken)
 
     def test_a_set_becomes_one_file_where_a_twentieth_of_it_is_free(self):
         for kind, ending in pairs(["ext4", "xfs"]):
@@ -79,6 +81,13 @@ class Room(Case):
                 self.assertIn(str(least), refused.err)
                 self.leave_free(folder, least + step, step)
                 self.consume(folder, paths, out)
+
+    def test_what_the_output_survives_is_told(self):
+        for kind in KINDS:
+            with self.subTest(kind):
+                folder = self.mounted(kind)
+                document = self.plan(images.write_shards(folder, MIB, 1), folder + "/out.bpk")
+                self.assertEqual(document["output"]["survives"], "process" if kind == "tmpfs" else "power")
 
     def test_a_small_model_asks_for_little(self):
         folder = self.mounted("ext4")

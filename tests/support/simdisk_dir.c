@@ -243,6 +243,7 @@ static decant_status sim_space(dcn_dir *d, dcn_space *out, decant_error *err)
         .limit = disk->limit,
         .shares = !sim_lacks(disk, DCN_DO_CLONE),
         .punches = !sim_lacks(disk, DCN_DO_PUNCH),
+        .lasts = DCN_LASTS_POWER,
     };
     return DECANT_OK;
 }

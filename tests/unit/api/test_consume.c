@@ -213,6 +213,27 @@ TEST(consume__writes_nothing_between_what_it_moves)
     simdisk_free(&disk);
 }
 
+TEST(consume__tells_how_much_room_it_took)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model;
+    decant_report *report = NULL;
+    decant_error err;
+
+    disk->capacity = 1 << 20;
+    for (int i = 0; i < 2; i++) {
+        model = open_on(disk, "in.safetensors", true);
+        CHECK_OK(save_on(disk, model, i ? "b.bpk" : "a.bpk", i ? DECANT_CONSUME_REQUIRE : DECANT_CONSUME_NEVER, &report,
+                         &err),
+                 &err);
+        CHECK_TEXT(decant_report_survives(report), "power");
+        CHECK(decant_report_taken(report) && decant_report_taken(report) <= decant_report_room(report));
+        decant_report_close(&report);
+        decant_model_close(&model);
+    }
+    simdisk_free(&disk);
+}
+
 TEST(consume__lets_handles_go_on_reading_through_the_output)
 {
     simdisk *disk = disk_with_model();
