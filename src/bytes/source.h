@@ -69,8 +69,12 @@ typedef struct dcn_claim {
     enum { DCN_CLAIM_TENSOR, DCN_CLAIM_TEXT, DCN_CLAIM_SCALAR, DCN_CLAIM_SKIPPED } kind; /* SKIPPED: in no model */
     const char *name; /* of a tensor, the key of a value, or what was skipped; in the source's memory */
     size_t name_len;
-    uint64_t at, len; /* of a tensor, in the source; 0: it is empty */
-    uint64_t print;   /* of a value: dcn_value_print() */
+    union {
+        struct {
+            uint64_t at, len; /* of a tensor, in the source; 0: it is empty */
+        };
+        uint64_t print; /* of a value: dcn_value_print() */
+    };
 } dcn_claim;
 
 /*

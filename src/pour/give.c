@@ -1,6 +1,7 @@
 #include "pour/give.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -235,21 +236,38 @@ typedef struct losses {
     const dcn_claim *first[KINDS];
 } losses;
 
-/* Whether an empty tensor is in the outputs, perhaps under another name. */
-static bool has_empty(const decant_model *model, const dcn_claim *c)
-{
-    size_t index;
+/* What the outputs hold. */
+typedef struct content {
+    const dcn_runs *runs;
+    const decant_model *model;
+    dcn_chunk *empties; /* names, sorted, that empty tensors have in the inputs: no byte shows where they are */
+    size_t empty_count;
+} content;
 
-    if (!model->origins)
-        return dcn_model_find(model, c->name, c->name_len, &index) && !model->entries[index].data.len;
-    for (size_t i = 0; i < model->count; i++)
-        if (!model->entries[i].data.len && model->origins[i].name_len == c->name_len &&
-            memcmp(model->origins[i].name, c->name, c->name_len) == 0)
-            return true;
-    return false;
+static int by_name(const void *a, const void *b)
+{
+    const dcn_chunk *x = a, *y = b;
+    int order = memcmp(x->data, y->data, dcn_min(x->len, y->len));
+
+    return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-static bool is_covered(const dcn_claim *c, const dcn_runs *runs, uint32_t source, const decant_model *model)
+static decant_status list_empties(content *all, decant_error *err)
+{
+    const decant_model *model = all->model;
+
+    if (!(all->empties = dcn_alloc(model->count, sizeof *all->empties)))
+        return dcn_error_nomem(err);
+    for (size_t i = 0; i < model->count; i++)
+        if (!model->entries[i].data.len)
+            all->empties[all->empty_count++] = model->origins
+                                                   ? (dcn_chunk){model->origins[i].name, model->origins[i].name_len}
+                                                   : (dcn_chunk){model->entries[i].name, model->entries[i].name_len};
+    dcn_sort(all->empties, all->empty_count, sizeof *all->empties, by_name);
+    return DECANT_OK;
+}
+
+static bool is_covered(const dcn_claim *c, const content *all, uint32_t source)
 {
     const dcn_value *value;
     uint64_t from, upto;
@@ -257,17 +275,17 @@ static bool is_covered(const dcn_claim *c, const dcn_runs *runs, uint32_t source
     if (c->kind == DCN_CLAIM_SKIPPED)
         return false;
     if (c->kind != DCN_CLAIM_TENSOR) {
-        value = dcn_model_value(model, c->name, c->name_len, c->kind == DCN_CLAIM_TEXT);
+        value = dcn_model_value(all->model, c->name, c->name_len, c->kind == DCN_CLAIM_TEXT);
         return value && dcn_value_print(&value->value) == c->print;
     }
     if (!c->len)
-        return has_empty(model, c);
-    return dcn_runs_cover(runs, source, c->at, c->at + c->len, UINT64_MAX, &from, &upto) && from == c->at &&
+        return bsearch(&(dcn_chunk){c->name, c->name_len}, all->empties, all->empty_count, sizeof *all->empties,
+                       by_name) != NULL;
+    return dcn_runs_cover(all->runs, source, c->at, c->at + c->len, UINT64_MAX, &from, &upto) && from == c->at &&
            upto == c->at + c->len;
 }
 
-static void count_losses(const dcn_give *give, const dcn_runs *runs, uint32_t source, const decant_model *model,
-                         losses *lost)
+static void count_losses(const dcn_give *give, const content *all, uint32_t source, losses *lost)
 {
     const dcn_claim *claims;
     size_t count = dcn_source_claims(give->sources[source], &claims);
@@ -277,7 +295,7 @@ static void count_losses(const dcn_give *give, const dcn_runs *runs, uint32_t so
 
         unsigned kind = c->kind == DCN_CLAIM_TENSOR ? TENSORS : c->kind == DCN_CLAIM_SKIPPED ? REMAINDERS : VALUES;
 
-        if (!is_covered(c, runs, source, model) && !lost->count[kind]++)
+        if (!is_covered(c, all, source) && !lost->count[kind]++)
             lost->first[kind] = c;
     }
 }
@@ -311,19 +329,22 @@ static decant_status check_covered(const dcn_give *give, const dcn_give_terms *t
                                    dcn_plans *plans, decant_error *err)
 {
     static const char *const names[KINDS] = {"destroyed tensor", "destroyed value", "destroyed remainder"};
-    losses all = {0};
+    content all = {.runs = runs, .model = plans->items[0].model};
+    losses lost = {0};
+    decant_status rc = list_empties(&all, err);
 
-    for (uint32_t i = 0; i < give->intent.giving.count; i++) {
-        losses before = all;
+    for (uint32_t i = 0; i < give->intent.giving.count && rc == DECANT_OK; i++) {
+        losses before = lost;
 
-        count_losses(give, runs, i, plans->items[0].model, &all);
-        if (!terms->lose && memcmp(before.count, all.count, sizeof all.count) != 0)
-            return blame(give->sources[i], destroys(&all, err), err);
+        count_losses(give, &all, i, &lost);
+        if (!terms->lose && memcmp(before.count, lost.count, sizeof lost.count) != 0)
+            rc = blame(give->sources[i], destroys(&lost, err), err);
     }
-    for (unsigned k = 0; k < KINDS; k++)
-        if (all.count[k])
-            dcn_plans_lose(plans, all.count[k], names[k], all.first[k]->name, all.first[k]->name_len);
-    return DECANT_OK;
+    for (unsigned k = 0; k < KINDS && rc == DECANT_OK; k++)
+        if (lost.count[k])
+            dcn_plans_lose(plans, lost.count[k], names[k], lost.first[k]->name, lost.first[k]->name_len);
+    dcn_free(&all.empties);
+    return rc;
 }
 
 /* --- routes ------------------------------------------------------------------------------------------------------------ */
@@ -452,7 +473,7 @@ typedef struct walk {
     const dcn_giving *giving;
     const dcn_plans *plans;
     const dcn_run **by_output; /* the runs, by their places there */
-    uint8_t **touched;         /* by output and unit: it counts */
+    uint8_t **touched;         /* by output, a bit a unit: it counts */
     uint64_t held, top;        /* bytes of the parts; beyond the inputs, at the highest point */
     uint64_t room;             /* that the batch still takes */
     uint64_t freed, last, now; /* of the sources; what the batch before this one frees, and this one */
@@ -463,8 +484,10 @@ static void touch(walk *w, uint32_t output, uint64_t from, uint64_t upto)
     uint64_t unit = w->giving->unit;
 
     for (uint64_t k = from / unit; from < upto && k <= (upto - 1) / unit; k++) {
-        w->held += w->touched[output][k] ? 0 : unit;
-        w->touched[output][k] = 1;
+        uint8_t *byte = &w->touched[output][k / 8], bit = (uint8_t)(1 << k % 8);
+
+        w->held += *byte & bit ? 0 : unit;
+        *byte |= bit;
     }
 }
 
@@ -547,7 +570,7 @@ static decant_status begin_walk(walk *w, decant_error *err)
         w->by_output[i] = &runs->items[i];
     dcn_sort(w->by_output, runs->count, sizeof(const dcn_run *), by_place);
     for (size_t i = 0; i < w->plans->count; i++)
-        if (!(w->touched[i] = dcn_alloc((size_t)(w->plans->items[i].total / w->giving->unit + 1), 1)))
+        if (!(w->touched[i] = dcn_alloc((size_t)(w->plans->items[i].total / w->giving->unit / 8 + 1), 1)))
             return dcn_error_nomem(err);
     return DECANT_OK;
 }

@@ -34,11 +34,13 @@ typedef struct undoing {
 static decant_status make_ledgers(undoing *u, decant_error *err)
 {
     const dcn_intent *intent = u->d->intent;
-    enum { LEAST_UNIT = 64 << 10 }; /* 4 bytes for each: 64 KiB for a GiB */
+    enum { MOST_UNITS = 1 << 20, MOST_UNIT = 1 << 30 }; /* 4 MiB; and no more than its counter takes */
+    uint64_t total = 0;
 
-    u->unit = intent->giving.unit > LEAST_UNIT ? intent->giving.unit
-              : u->d->slot < LEAST_UNIT        ? intent->giving.unit
-                                               : LEAST_UNIT;
+    for (size_t i = 0; i < intent->count; i++)
+        total += intent->outputs[i].size;
+    for (u->unit = intent->giving.unit; total / u->unit > MOST_UNITS && u->unit < MOST_UNIT;)
+        u->unit *= 2; /* what is large is freed in larger pieces */
     if (!(u->ledgers = dcn_alloc(intent->count, sizeof *u->ledgers)))
         return dcn_error_nomem(err);
     for (size_t i = 0; i < intent->count; i++) {
