@@ -25,10 +25,8 @@ static int open_parts(cli *c, parts *p)
 {
     decant_error err = {0};
 
-    if (!(p->items = calloc(c->args.file_count, sizeof *p->items))) {
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-    }
+    if (!(p->items = calloc(c->args.file_count, sizeof *p->items)))
+        return cli_fail_nomem(c);
     for (; p->count < c->args.file_count; p->count++) {
         const char *path = cli_input_path(c->args.files[p->count]);
 

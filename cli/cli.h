@@ -53,6 +53,9 @@ extern const cli_command cli_convert, cli_plan, cli_inspect, cli_ls, cli_diff, c
  */
 int cli_fail(cli *c, decant_error *err, decant_side side, const char *file);
 
+/* Reports that there is no memory for the command's own lists. */
+int cli_fail_nomem(cli *c);
+
 /* The same for wrong usage; `hint` says what would be right. */
 int cli_misuse(cli *c, const char *hint, const char *format, ...) DECANT_PRINTF(3, 4);
 

@@ -27,14 +27,6 @@ typedef struct extracting {
     const char *format; /* NULL: by dtype */
 } extracting;
 
-static int no_memory(cli *c)
-{
-    decant_error err = {0};
-
-    (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-    return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-}
-
 /* --- which ----------------------------------------------------------------------------------------------------------- */
 
 /* Those that are named, each once, or all. */
@@ -48,7 +40,7 @@ static int choose(extracting *e)
     e->items = calloc((named ? named : total) + 1, sizeof *e->items);
     if (!taken || !e->items) {
         free(taken);
-        return no_memory(e->c);
+        return cli_fail_nomem(e->c);
     }
     for (size_t i = 0; status == CLI_DONE && i < (named ? named : total); i++) {
         size_t index = i;
@@ -183,8 +175,8 @@ static int name_files(extracting *e)
 {
     for (size_t i = 0; i < e->count; i++)
         if (!name_file(e, &e->items[i], false))
-            return no_memory(e->c);
-    return part_cases(e) ? CLI_DONE : no_memory(e->c);
+            return cli_fail_nomem(e->c);
+    return part_cases(e) ? CLI_DONE : cli_fail_nomem(e->c);
 }
 
 /* --- doing it -------------------------------------------------------------------------------------------------------- */

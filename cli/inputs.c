@@ -54,13 +54,10 @@ static void close_settings(const cli *c, decant_setting *settings)
 static int open_settings(cli *c, decant_setting **out)
 {
     decant_setting *settings = calloc(c->args.set.count + 1, sizeof *settings);
-    decant_error err = {0};
     int status = CLI_DONE;
 
-    if (!settings) {
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-    }
+    if (!settings)
+        return cli_fail_nomem(c);
     for (size_t i = 0; i < c->args.set.count && status == CLI_DONE; i++) {
         const char *text = c->args.set.items[i], *equals = strchr(text, '=');
         char *data = NULL;
@@ -127,51 +124,122 @@ static bool asks_for_changes(const cli_args *a)
            a->unset.count || a->put.count || a->drop.count;
 }
 
-static bool is_in(const decant_model *set, const struct stat *file)
+/* A file, whatever its names are, and an input that lies in it. */
+typedef struct lying {
+    dev_t dev;
+    ino_t ino;
+    size_t input;
+} lying;
+
+static int by_file_and_input(const void *a, const void *b)
+{
+    const lying *x = a, *y = b;
+
+    if (x->dev != y->dev)
+        return x->dev < y->dev ? -1 : 1;
+    if (x->ino != y->ino)
+        return x->ino < y->ino ? -1 : 1;
+    return (x->input > y->input) - (x->input < y->input);
+}
+
+/* The files of all inputs, sorted. */
+typedef struct places {
+    lying *items;
+    size_t count;
+} places;
+
+static bool find_file(const decant_model *model, size_t index, lying *out)
 {
     const char *path;
-    struct stat other;
+    struct stat status;
 
-    for (size_t i = 0; decant_model_file(set, i, &path, NULL); i++)
-        if (path && stat(path, &other) == 0 && other.st_dev == file->st_dev && other.st_ino == file->st_ino)
-            return true;
-    return false;
+    if (!decant_model_file(model, index, &path, NULL) || !path || stat(path, &status))
+        return false;
+    *out = (lying){.dev = status.st_dev, .ino = status.st_ino};
+    return true;
+}
+
+static bool find_places(const cli_inputs *in, places *out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < in->count; i++)
+        for (size_t k = 0; decant_model_file(in->items[i].model, k, NULL, NULL); k++)
+            count++;
+    *out = (places){.items = calloc(count + 1, sizeof *out->items)};
+    for (size_t i = 0; out->items && i < in->count; i++)
+        for (size_t k = 0; decant_model_file(in->items[i].model, k, NULL, NULL); k++)
+            if (find_file(in->items[i].model, k, &out->items[out->count]))
+                out->items[out->count++].input = i;
+    if (out->items)
+        qsort(out->items, out->count, sizeof *out->items, by_file_and_input);
+    return out->items != NULL;
 }
 
 /* Whether all files of an input are those, or some of those, of another one. */
-static bool is_part_of(const cli_input *in, const cli_input *set)
+static bool is_part_of(const cli_inputs *in, const places *all, size_t part, size_t set)
 {
-    const char *path;
-    struct stat file;
+    const cli_input *of = &in->items[set];
+    lying file;
     size_t i = 0;
 
-    if (set->prefix && !decant_model_file(set->model, 1, NULL, NULL))
+    if (of->prefix && !decant_model_file(of->model, 1, NULL, NULL))
         return false; /* a file is wanted under other names too; of a set the prefix is for all of the parts that a glob names */
-    for (; decant_model_file(in->model, i, &path, NULL); i++)
-        if (!path || stat(path, &file) || !is_in(set->model, &file))
+    for (; decant_model_file(in->items[part].model, i, NULL, NULL); i++) {
+        if (!find_file(in->items[part].model, i, &file))
             return false;
+        file.input = set;
+        if (!bsearch(&file, all->items, all->count, sizeof file, by_file_and_input))
+            return false;
+    }
     return i > 0;
 }
 
-/* What is named twice counts once, whether as a file, a part of a set or its folder: a glob names all of them. */
-static void drop_parts(cli_inputs *in)
+/* Whether an input is a part of another that stays. Only one that has its first file, too, can be. */
+static bool is_named_again(const cli_inputs *in, const places *all, size_t input)
 {
+    lying first;
+    size_t low = 0, high = all->count;
+
+    if (in->items[input].prefix || !find_file(in->items[input].model, 0, &first))
+        return false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (by_file_and_input(&all->items[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < all->count && all->items[low].dev == first.dev && all->items[low].ino == first.ino; low++) {
+        size_t set = all->items[low].input;
+
+        if (set != input && in->items[set].model && is_part_of(in, all, input, set) &&
+            (set < input || !is_part_of(in, all, set, input)))
+            return true;
+    }
+    return false;
+}
+
+/* What is named twice counts once, whether as a file, a part of a set or its folder: a glob names all of them. */
+static bool drop_parts(cli_inputs *in)
+{
+    places all;
     size_t kept = 0;
 
-    for (size_t i = 0; i < in->count; i++) {
-        cli_input *item = &in->items[i];
-        bool again = false;
-
-        for (size_t k = 0; k < in->count && !item->prefix; k++)
-            again |= k != i && in->items[k].model && is_part_of(item, &in->items[k]) &&
-                     (k < i || !is_part_of(&in->items[k], item));
-        if (again)
-            decant_model_close(&item->model);
-    }
+    if (in->count < 2)
+        return true;
+    if (!find_places(in, &all))
+        return false;
+    for (size_t i = 0; i < in->count; i++)
+        if (is_named_again(in, &all, i))
+            decant_model_close(&in->items[i].model);
+    free(all.items);
     for (size_t i = 0; i < in->count; i++)
         if (in->items[i].model)
             in->items[kept++] = in->items[i];
     in->count = kept;
+    return true;
 }
 
 /* --- --put and --drop ------------------------------------------------------------------------------------------------- */
@@ -209,15 +277,13 @@ static int open_contents(cli *c, const decant_model *model, decant_content **out
         if (!equals || !equals[1])
             status = cli_misuse(c, "write --put NAME=FILE", "--put %s: which file?", text);
         else if (!(contents[i].name = strndup(text, (size_t)(equals - text))))
-            (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+            status = cli_fail_nomem(c);
         else if (decant_bytes_file(equals + 1, 0, DECANT_TO_END, &contents[i].bytes, &err) ||
                  (c->args.consume && decant_bytes_own(contents[i].bytes, &err)))
             status = cli_fail(c, &err, DECANT_SIDE_INPUT, equals + 1);
     }
-    if (!contents || err.status == DECANT_NOMEM) {
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        status = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-    }
+    if (!contents)
+        status = cli_fail_nomem(c);
     if (status)
         close_contents(c, contents);
     else
@@ -273,10 +339,8 @@ static int transform(cli *c, cli_inputs *in, const decant_model **models, const 
     decant_error err = {0};
     int status = CLI_DONE;
 
-    if (!drops) {
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-    }
+    if (!drops)
+        return cli_fail_nomem(c);
     for (size_t i = 0, index; i < a->drop.count; i++)
         if ((status = cli_find_tensor(c, in->items[0].model, a->drop.items[i], &index)))
             goto done;
@@ -316,12 +380,10 @@ int cli_inputs_open(cli *c, size_t count, cli_inputs *out)
     cli_inputs in = {.items = calloc(count, sizeof *in.items), .count = count};
     const decant_model **models = calloc(count, sizeof *models);
     const char **prefixes = calloc(count, sizeof *prefixes);
-    decant_error err = {0};
     int status = CLI_DONE;
 
     if (!in.items || !models || !prefixes) {
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        status = cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+        status = cli_fail_nomem(c);
         goto done;
     }
     for (size_t i = 0; i < count && status == CLI_DONE; i++) {
@@ -329,8 +391,8 @@ int cli_inputs_open(cli *c, size_t count, cli_inputs *out)
         in.items[i].prefix = c->args.prefixes ? c->args.prefixes[i] : NULL;
         status = cli_open(c, c->args.files[i], &in.items[i].model);
     }
-    if (status == CLI_DONE)
-        drop_parts(&in);
+    if (status == CLI_DONE && !drop_parts(&in))
+        status = cli_fail_nomem(c);
     if (status == CLI_DONE && (in.count > 1 || asks_for_changes(&c->args)))
         status = transform(c, &in, models, prefixes);
 done:
@@ -352,8 +414,15 @@ int cli_check_stdout(cli *c, const decant_model *model)
 {
     decant_error err = {0};
     struct stat out;
+    lying file;
+    size_t i = 0;
 
-    if (fstat(STDOUT_FILENO, &out) || !S_ISREG(out.st_mode) || !is_in(model, &out))
+    if (fstat(STDOUT_FILENO, &out) || !S_ISREG(out.st_mode))
+        return CLI_DONE;
+    while (decant_model_file(model, i, NULL, NULL) &&
+           (!find_file(model, i, &file) || file.dev != out.st_dev || file.ino != out.st_ino))
+        i++;
+    if (!decant_model_file(model, i, NULL, NULL))
         return CLI_DONE;
     (void)decant_error_set(&err, DECANT_SAME_FILE, "it is sent into one of the inputs");
     snprintf(err.hint, sizeof err.hint, "send it elsewhere, or name the file with -o OUT --force");

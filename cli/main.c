@@ -144,6 +144,14 @@ int cli_fail(cli *c, decant_error *err, decant_side side, const char *file)
     return status;
 }
 
+int cli_fail_nomem(cli *c)
+{
+    decant_error err = {0};
+
+    (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
+    return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
+}
+
 int cli_misuse(cli *c, const char *hint, const char *format, ...)
 {
     decant_error err = {0};

@@ -160,12 +160,8 @@ static int verify(cli *c, const char *path)
     size_t len = 0;
     int status;
 
-    if (!c->args.json && !(v.below = open_memstream(&below, &len))) {
-        decant_error err = {0};
-
-        (void)decant_error_set(&err, DECANT_NOMEM, "out of memory");
-        return cli_fail(c, &err, DECANT_SIDE_NONE, NULL);
-    }
+    if (!c->args.json && !(v.below = open_memstream(&below, &len)))
+        return cli_fail_nomem(c);
     if (c->args.json)
         cli_json_open(&c->json, "findings", '[');
     status = check(&v, &totals);

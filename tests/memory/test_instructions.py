@@ -15,10 +15,10 @@ DECANT, OPEN = os.path.join(BUILD, "decant"), os.path.join(BUILD, "bench", "deca
 LARGE = 1_000_000 if os.environ.get("NIGHTLY") == "1" else 100_000
 
 
-def make(path, count, size=4):
+def make(path, count, size=4, first=0):
     entries = ",".join(
         '"model.layers.%07d.self_attn.projection.weight":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}'
-        % (i, size, size * i, size * i + size)
+        % (first + i, size, size * i, size * i + size)
         for i in range(count)
     )
     header = ("{" + entries + "}").encode()
@@ -60,6 +60,17 @@ class Instructions(unittest.TestCase):
                 small, large = (counts[1] - counts[0]) / 3_000, (counts[2] - counts[0]) / 15_000
                 print("instructions a tensor of %d bytes and plan: %.0f at 4,000, %.0f at 16,000" % (size, small, large))
                 self.assertLessEqual(large, 1.3 * small)
+
+    def test_they_grow_with_the_number_of_inputs_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths, counts = [os.path.join(folder, "%04d.safetensors" % i) for i in range(800)], []
+            for i, path in enumerate(paths):
+                make(path, 1, first=i)
+            for count in (50, 200, 800):
+                counts.append(instructions(DECANT, "plan", "-q", *paths[:count], "-o", os.path.join(folder, "o.bpk")))
+        small, large = (counts[1] - counts[0]) / 150, (counts[2] - counts[0]) / 750
+        print("instructions an input and plan: %.0f at 200, %.0f at 800" % (small, large))
+        self.assertLessEqual(large, 1.5 * small)
 
 
 if __name__ == "__main__":
