@@ -347,6 +347,13 @@ decant_status dcn_source_alone(dcn_source *source, decant_error *err)
     return rc ? rc : leave(source, blame_file(source, dcn_file_alone(source->file, err), err));
 }
 
+decant_status dcn_source_lock(dcn_source *source, decant_error *err)
+{
+    decant_status rc = enter_file(source, err);
+
+    return rc ? rc : leave(source, blame_file(source, dcn_file_lock(source->file, err), err));
+}
+
 /* --- looking at it ----------------------------------------------------------------------------------------------- */
 
 static decant_status check(dcn_source *source, decant_error *err)

@@ -86,9 +86,13 @@ bool dcn_source_is_owned(const dcn_source *source);
 decant_status dcn_source_claim(dcn_source *source, const dcn_claim *claim, decant_error *err); /* the name is copied */
 size_t dcn_source_claims(const dcn_source *source, const dcn_claim **out);                     /* [lent] */
 
-/* Whether its blocks are another file's too, and how long they are; whether nobody else has it open. As of files. */
+/*
+ * Whether its blocks are another file's too, and how long they are; whether nobody else has it open; its lock, until its file is
+ * closed. As of files.
+ */
 decant_status dcn_source_extents(dcn_source *source, dcn_extents *out, decant_error *err);
 decant_status dcn_source_alone(dcn_source *source, decant_error *err);
+decant_status dcn_source_lock(dcn_source *source, decant_error *err);
 
 /* It is read through this file from now on, which is the same inode and is taken over; the one that it had is closed. */
 void dcn_source_swap(dcn_source *source, dcn_file **file);

@@ -15,7 +15,7 @@
 /* What a call was for, and the codes that mean "not on this file system": try another way. */
 static const struct {
     const char *what;
-    int elsewhere[4];
+    int elsewhere[5];
 } calls[DCN_VERB_COUNT] = {
     [DCN_DO_OPEN_DIR] = {"cannot open the folder", {0}},
     [DCN_DO_RANDOM] = {"cannot get random bytes", {0}},
@@ -34,7 +34,8 @@ static const struct {
     [DCN_DO_RESERVE] = {"cannot reserve room", {ENOSYS, EOPNOTSUPP, ENODEV, EINVAL}},
     [DCN_DO_SYNC] = {"cannot sync", {0}},
     [DCN_DO_FACTS] = {"cannot look at it", {0}},
-    [DCN_DO_LOCK] = {"cannot lock", {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}},
+    /* EBADF: NFS, for a file that is open for reading only */
+    [DCN_DO_LOCK] = {"cannot lock", {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL, EBADF}},
     [DCN_DO_RESEMBLE] = {"cannot be made like the old file", {0}},
     [DCN_DO_COPY] = {"cannot write", {0}},
     [DCN_DO_FORGET] = {"cannot drop what is cached of it", {ENOSYS, EOPNOTSUPP, EINVAL, ESPIPE}},

@@ -84,6 +84,17 @@ static decant_status check_alone(dcn_give *give, dcn_source *source, decant_erro
     return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
 }
 
+/* Who else gives it up has it locked, and so have we from now on. Where there are no locks it is only copied. */
+static decant_status check_lock(dcn_source *source, decant_error *err)
+{
+    decant_status rc = dcn_source_lock(source, err);
+
+    if (rc == DECANT_BUSY)
+        return refuse(err, DECANT_BUSY, "another process has locked it, perhaps to give it up too",
+                      "wait until that is done, and start again");
+    return rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
+}
+
 /* The folder of a source, as the journal knows it. */
 static decant_status find_folder(dcn_give *give, dcn_dir *dir, const dcn_facts *folder, dcn_dir *home, uint32_t *out,
                                  decant_error *err)
@@ -139,7 +150,8 @@ static decant_status take(dcn_give *give, dcn_source *source, dcn_dir *home, dec
     if ((rc = dcn_io_split(home->io, dcn_source_path(source), &dir, &name, err)) ||
         (rc = dcn_dir_stat(dir, name, &named, err)) || (rc = dcn_dir_stat(dir, ".", &folder, err)) ||
         (rc = check_file(&named, &folder, facts, err)) || (rc = check_moving(dir, name, err)) ||
-        (rc = check_alone(give, source, err)) || (rc = find_folder(give, dir, &folder, home, &owned->folder, err)))
+        (rc = check_alone(give, source, err)) || (rc = check_lock(source, err)) ||
+        (rc = find_folder(give, dir, &folder, home, &owned->folder, err)))
         goto done;
     owned->file = dcn_identity_of(facts);
     owned->mtime = facts->mtime;
@@ -404,13 +416,15 @@ static const char *why_not(const dcn_give *give, size_t i, const dcn_runs *runs,
         return "none of its bytes stay as they are";
     if (dcn_source_extents(give->sources[i], &extents, NULL) == DECANT_OK && extents.shared)
         return "its blocks are another file's too, so moving them frees nothing";
+    if (dcn_source_lock(give->sources[i], NULL) == DECANT_UNSUPPORTED)
+        return "files cannot be locked there";
     return NULL;
 }
 
 static decant_status require_move(const dcn_source *source, const char *reason, decant_error *err)
 {
     decant_error_set(err, DECANT_UNSUPPORTED, "it would be copied, not moved: %s", reason);
-    dcn_error_hint(err, "leave out that it must be moved, or name an output on its file system");
+    dcn_error_hint(err, "let it be copied (DECANT_CONSUME), or have input and output where it can be moved");
     return blame(source, DECANT_UNSUPPORTED, err);
 }
 

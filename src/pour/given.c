@@ -86,7 +86,7 @@ static decant_status open_as(dcn_given *g, const char *name, const dcn_facts *ex
     g->has_holes = now.blocks < now.size;
     g->whole_extents = dcn_file_extents(g->file, &extents, NULL) == DECANT_OK && extents.largest;
     g->mtime = now.mtime;
-    return dcn_file_lock(g->file, err);
+    return DECANT_OK;
 }
 
 decant_status dcn_given_open(dcn_given *g, decant_error *err)
@@ -112,6 +112,11 @@ decant_status dcn_given_open(dcn_given *g, decant_error *err)
     else
         rc = open_as(g, name, &own, err);
     return blame(g, name, rc, err);
+}
+
+decant_status dcn_given_lock(dcn_given *g, decant_error *err)
+{
+    return blame(g, g->is_moving ? g->moving : g->owned->name, dcn_file_lock(g->file, err), err);
 }
 
 decant_status dcn_given_check_whole(const dcn_given *g, decant_error *err)

@@ -29,12 +29,14 @@ typedef struct dcn_given {
 decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err);
 
 /*
- * Opens it under the one or the other name, and locks it. One that has begun may be under both, and its time says nothing.
+ * Opens it under the one or the other name. One that has begun may be under both, and its time says nothing.
  *
- * @return DECANT_NOT_FOUND; DECANT_CHANGED, with what was expected and found; DECANT_BUSY: another has the lock;
- *         DECANT_UNSUPPORTED: there are no locks
+ * @return DECANT_NOT_FOUND; DECANT_CHANGED, with what was expected and found
  */
 decant_status dcn_given_open(dcn_given *g, decant_error *err);
+
+/* @return DECANT_BUSY: another has the lock; DECANT_UNSUPPORTED: there are no locks */
+decant_status dcn_given_lock(dcn_given *g, decant_error *err);
 
 /* Of one that is not drained: that it is there, as it was. @return DECANT_NOT_FOUND, DECANT_CHANGED */
 decant_status dcn_given_check_whole(const dcn_given *g, decant_error *err);

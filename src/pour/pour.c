@@ -163,8 +163,9 @@ static decant_status take_given(dcn_pouring *p, decant_error *err)
         if (!g->owned->drained)
             continue;
         if ((rc = dcn_given_open(g, err)) == DECANT_OK) {
-            dcn_given_lend(g, p->job->given[i]);
-            rc = dcn_given_check(g, err);
+            dcn_given_lend(g, p->job->given[i]); /* which lets go of the lock that the source has */
+            if ((rc = dcn_given_lock(g, err)) == DECANT_OK)
+                rc = dcn_given_check(g, err);
         }
     }
     return rc;

@@ -107,9 +107,8 @@ static decant_status find_given(moving *m, bool back, decant_error *err)
         }
         g->has_begun = l->begun[i];
         g->mark = l->marks[i];
-        rc = dcn_given_open(g, err);
-        if (rc == DECANT_UNSUPPORTED) /* there were locks when this began */
-            rc = DECANT_OK;
+        if ((rc = dcn_given_open(g, err)) == DECANT_OK && (rc = dcn_given_lock(g, err)) == DECANT_UNSUPPORTED)
+            rc = DECANT_OK; /* there were locks when this began */
         if (back && !g->mark.upto && !g->is_moving &&
             (rc == DECANT_NOT_FOUND || rc == DECANT_CHANGED || rc == DECANT_EXISTS)) {
             dcn_given_close_file(g);

@@ -1,15 +1,18 @@
 /*
  * Stands between decant and the system, by LD_PRELOAD: FAULT="fsync 2" makes the second call of fsync fail with EIO,
  * SHORT=N lets a write take at most N bytes and interrupts every other one. SIGNAL="fsync" is a Ctrl-C in each call of it.
- * CORRUPT=N turns the lowest bit of the byte that is written at N, and says nothing.
+ * CORRUPT=N turns the lowest bit of the byte that is written at N, and says nothing. LACKS="flock lease" are not to be had.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,6 +32,17 @@ static int fails(const char *name)
     if (left != 0)
         return 0;
     errno = EIO;
+    return 1;
+}
+
+/* Whether the system has not got this. */
+static int lacks(const char *name)
+{
+    const char *list = getenv("LACKS");
+
+    if (!list || !strstr(list, name))
+        return 0;
+    errno = EOPNOTSUPP;
     return 1;
 }
 
@@ -112,3 +126,21 @@ int renameat2(int from, const char *old, int to, const char *new, unsigned flags
 {
     return fails("renameat2") ? -1 : REAL(renameat2)(from, old, to, new, flags);
 }
+
+int flock(int fd, int how)
+{
+    return lacks("flock") ? -1 : REAL(flock)(fd, how);
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list more;
+    void *value;
+
+    va_start(more, command);
+    value = va_arg(more, void *);
+    va_end(more);
+    return command == F_SETLEASE && lacks("lease") ? -1 : REAL(fcntl)(fd, command, value);
+}
+
+int fcntl64(int, int, ...) __attribute__((alias("fcntl")));

@@ -765,21 +765,57 @@ class Elsewhere(images.Case):
             self.assertEqual(f.read(), self.read("plain.bpk"))
         self.assertEqual(os.listdir(there), ["o.bpk"])
 
-    def test_where_it_cannot_be_told_who_has_an_input_open_the_plan_says_so(self):
-        there = self.mounted("tmpfs", 64 << 20)
+    def overlay(self, size=3_000_000):
+        """An overlay in whose lower layer "m.safetensors" is: who has that open the system does not tell."""
+        there = self.mounted("tmpfs", 512 << 20)
         for name in ["lower", "upper", "work", "merged"]:
             os.mkdir(os.path.join(there, name))
-        self.put(there + "/lower/m.safetensors")
         options = "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work" % (there, there, there)
         merged = there + "/merged"
+        self.put(there + "/lower/m.safetensors", size)
         if subprocess.run(["mount", "-t", "overlay", "none", "-o", options, merged], capture_output=True).returncode:
             self.skipTest("no overlay can be mounted here")
         self.addCleanup(subprocess.run, ["umount", merged], check=True)
+        return merged
+
+    def test_where_it_cannot_be_told_who_has_an_input_open_the_plan_says_so(self):
+        merged = self.overlay()
         shown = self.works("plan", merged + "/m.safetensors", "-o", merged + "/o.bpk", "--consume").out
         self.assertIn("in use    not known", shown)
         document = self.check_document(self.works("convert", merged + "/m.safetensors", "-o", merged + "/o.bpk", "--consume", "--json"))
         self.assertEqual((document["unsure"], document["inputs"][0]["route"]), (True, "copy"))
-        self.assertEqual((os.listdir(merged), os.listdir(there + "/lower")), (["o.bpk"], ["m.safetensors"]))
+        self.assertEqual((os.listdir(merged), os.listdir(os.path.dirname(merged) + "/lower")), (["o.bpk"], ["m.safetensors"]))
+
+    def test_two_processes_do_not_give_the_same_input_up(self):
+        there, kept, source = self.mounted("tmpfs", 512 << 20), self.path("kept"), self.put(self.path("m.safetensors"), 100 * MIB)
+        subprocess.run(["cp", source, kept], check=True)
+        for copied in [True, False]:
+            out = there + "/o.bpk" if copied else self.path("o.bpk")
+            first = self.start("convert", source, "-o", out, "--consume")
+            self.addCleanup(first.communicate)
+            self.addCleanup(first.kill)
+            while not any(name.endswith("part") for name in os.listdir(os.path.dirname(out))):
+                self.assertIsNone(first.poll(), "it was over too soon")
+            support.freeze(first)
+            for told, says in [({}, "somebody has the file open"), ({"LACKS": "lease", **self.faulty()}, "another process has locked it")]:
+                if os.path.exists(source):
+                    self.refused(4, "convert", source, "-o", "p.bpk", "--consume", env=told, says=["m.safetensors: " + says, "; "])
+                else:
+                    self.refused(5, "convert", source, "-o", "p.bpk", "--consume", env=told, says=["m.safetensors: ", "decant recover"])
+            first.send_signal(signal.SIGCONT)
+            first.communicate(timeout=300)
+            self.assertEqual((first.returncode, os.path.exists(source)), (0, False))
+            self.works("diff", kept, out)
+            subprocess.run(["cp", kept, source], check=True)
+
+    def test_where_files_cannot_be_locked_they_are_copied(self):
+        source = self.put(self.path("m.safetensors"))
+        told = {"LACKS": "flock", **self.faulty()}
+        self.assertIn("copied, gone afterwards (files cannot be locked there)",
+                      self.works("plan", source, "-o", "o.bpk", "--consume", env=told).out)
+        document = self.check_document(self.works("convert", source, "-o", "o.bpk", "--consume", "--json", env=told))
+        self.assertEqual([(i["route"], i["reason"]) for i in document["inputs"]], [("copy", "files cannot be locked there")])
+        self.assertFalse(os.path.exists(source))
 
     def test_of_two_inputs_one_is_moved_and_one_is_copied(self):
         there = self.mounted("tmpfs", 64 << 20)

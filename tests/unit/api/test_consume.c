@@ -411,6 +411,53 @@ TEST(consume__copies_what_is_in_too_many_pieces)
     simdisk_free(&disk);
 }
 
+/* A lock is how another consume of the same input would be seen: without one nothing of it goes before the end. */
+TEST(consume__copies_what_cannot_be_locked_and_says_so)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", true);
+    decant_report *report = NULL;
+    const char *path, *route, *reason;
+    uint64_t bytes;
+    decant_error err;
+
+    disk->lacks = 1u << DCN_DO_LOCK;
+    CHECK_FAILS(save_on(disk, model, "out.bpk", DECANT_CONSUME_REQUIRE, NULL, &err), DECANT_UNSUPPORTED, &err);
+    CHECK_HAS(err.message, "files cannot be locked there");
+    CHECK_HAS(err.hint, "let it be copied");
+    CHECK_TEXT(simdisk_names(disk, "."), "in.safetensors");
+    CHECK_OK(save_on(disk, model, "out.bpk", DECANT_CONSUME, &report, &err), &err);
+    CHECK(decant_report_source(report, 0, &path, &bytes, &route, &reason));
+    CHECK_TEXT(route, "copy");
+    CHECK_TEXT(reason, "files cannot be locked there");
+    CHECK_TEXT(simdisk_names(disk, "."), "out.bpk");
+    decant_report_close(&report);
+    decant_model_close(&model);
+    simdisk_free(&disk);
+}
+
+/* Whether it would be moved or copied, which takes no journal. */
+TEST(consume__refuses_what_another_process_has_locked)
+{
+    for (unsigned copied = 0; copied < 2; copied++) {
+        simdisk *disk = disk_with_model();
+        decant_model *model = open_on(disk, "in.safetensors", true);
+        decant_error err;
+
+        disk->lacks = copied ? 1u << DCN_DO_PUNCH : 0;
+        simdisk_hold(disk, "in.safetensors", true);
+        CHECK_FAILS(save_on(disk, model, "out.bpk", DECANT_CONSUME, NULL, &err), DECANT_BUSY, &err);
+        CHECK_TEXT(err.path, "in.safetensors");
+        CHECK_HAS(err.hint, "wait until that is done");
+        CHECK_TEXT(simdisk_names(disk, "."), "in.safetensors");
+        CHECK_EQ(simdisk_pending(disk), 0);
+        simdisk_hold(disk, "in.safetensors", false);
+        CHECK_OK(save_on(disk, model, "out.bpk", DECANT_CONSUME, NULL, &err), &err);
+        decant_model_close(&model);
+        simdisk_free(&disk);
+    }
+}
+
 TEST(bytes__own_what_is_a_file_s_and_nothing_else)
 {
     simdisk *disk = simdisk_new();
@@ -483,20 +530,34 @@ static int stop(void *ctx, uint64_t done, uint64_t total)
     return s->stopped ? s->how : 0;
 }
 
-static decant_status save_stopped(simdisk *disk, stopper *s, decant_error *err)
+static decant_status save_stopped(simdisk *disk, const decant_model *model, stopper *s, decant_error *err)
 {
     dcn_env env = {.io = &disk->io, .cut = cut};
     dcn_target target = {.kind = DCN_TO_FILE, .path = "out.bpk"};
     decant_save_options options = DECANT_SAVE_OPTIONS_INIT;
-    decant_model *model = open_on(disk, "in.safetensors", true);
-    decant_status rc;
 
     options.consume = DECANT_CONSUME;
     options.progress = stop;
     options.progress_ctx = s;
-    rc = dcn_save(&env, model, &target, &options, false, NULL, err);
+    return dcn_save(&env, model, &target, &options, false, NULL, err);
+}
+
+/* What was undone can be tried again with the same model: it holds the lock itself. */
+TEST(consume__can_be_tried_again_when_it_was_undone)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", true);
+    stopper s = {.how = 1};
+    decant_error err;
+
+    for (size_t n = 0; n == 0 || s.stopped; n++) {
+        s.left = n;
+        CHECK_EQ(save_stopped(disk, model, &s, &err), s.stopped ? DECANT_CANCELLED : DECANT_OK);
+    }
+    CHECK_TEXT(simdisk_names(disk, "."), "out.bpk");
+    check_values(model);
     decant_model_close(&model);
-    return rc;
+    simdisk_free(&disk);
 }
 
 /* A callback that says stop has all put back; one that says keep has what is moved stay moved, and recovery goes on. */
@@ -509,9 +570,11 @@ TEST(consume__is_undone_or_kept_half_way_as_the_callback_says)
         for (int how = 1; how <= DECANT_STOP_AND_KEEP; how++) {
             simdisk *disk = disk_with_model();
             stopper s = {.left = n, .how = how};
+            decant_model *model = open_on(disk, "in.safetensors", true);
             decant_error err;
-            decant_status rc = save_stopped(disk, &s, &err);
+            decant_status rc = save_stopped(disk, model, &s, &err);
 
+            decant_model_close(&model);
             stopped = s.stopped;
             if (!stopped) {
                 CHECK_OK(rc, &err);
