@@ -64,6 +64,7 @@ enum {
     LOAD = CELL - HEAD,
     CHECKSUM_AT = 24,  /* in a cell */
     HEADER_SIZE = 64,  /* what the checksum of the header covers stands before it */
+    PIECE = 512,       /* cells */
     NAME_MOST = 255,   /* bytes of a file's name */
     OTHERS_WRITE = 022 /* of a mode */
 };
@@ -164,15 +165,52 @@ decant_status dcn_journal_create(dcn_journal *j, dcn_dir *dir, const char *last,
 {
     decant_status rc;
 
-    *j = (dcn_journal){.dir = dir};
+    *j = (dcn_journal){.dir = dir, .piece = PIECE};
     if ((rc = dcn_io_random(dir->io, j->transaction, sizeof j->transaction, err)))
         return rc;
     return dcn_journal_name(last, &j->name, err);
 }
 
-static void put_header(dcn_journal *j, dcn_buf *out)
+/* Cells on their way into the file, a piece of it at a time: a journal may be much longer than what is worth memory. */
+typedef struct stream {
+    dcn_journal *j;
+    uint64_t at; /* the cell where the piece at hand begins */
+    dcn_buf cells;
+} stream;
+
+/* All memory is had before the chain goes on. @param count  of cells that follow */
+static decant_status begin_stream(stream *s, dcn_journal *j, uint64_t at, uint64_t count, decant_error *err)
+{
+    *s = (stream){.j = j, .at = at};
+    dcn_buf_reserve(&s->cells, (size_t)dcn_min(count, j->piece) * CELL);
+    return dcn_buf_check(&s->cells, err);
+}
+
+static decant_status flush(stream *s, decant_error *err)
+{
+    dcn_chunk chunk = {s->cells.data, s->cells.len};
+    decant_status rc;
+
+    if (!chunk.len)
+        return DECANT_OK;
+    assert(!s->j->broken); /* keeps (3) */
+    rc = dcn_file_write(s->j->file, s->at * CELL, &chunk, 1, err);
+    s->j->broken = rc != DECANT_OK;
+    s->at += chunk.len / CELL;
+    s->cells.len = 0;
+    return rc;
+}
+
+static decant_status put_cell(stream *s, const uint8_t *cell, decant_error *err)
+{
+    dcn_buf_put(&s->cells, cell, CELL);
+    return s->cells.len / CELL >= s->j->piece ? flush(s, err) : DECANT_OK;
+}
+
+static decant_status put_header(stream *s, decant_error *err)
 {
     uint8_t header[CELL] = MAGIC;
+    dcn_journal *j = s->j;
 
     dcn_put_le(header + 8, VERSION, 4);
     memcpy(header + 16, j->transaction, sizeof j->transaction);
@@ -181,17 +219,19 @@ static void put_header(dcn_journal *j, dcn_buf *out)
     dcn_put_le(header + 56, j->cells, 8);
     j->chain = checksum_of_header(header);
     dcn_put_le(header + HEADER_SIZE, j->chain, 8);
-    dcn_buf_put(out, header, CELL);
     j->next = 1;
+    return put_cell(s, header, err);
 }
 
-static void put_record(dcn_journal *j, unsigned type, const dcn_buf *data, dcn_buf *out)
+static decant_status put_record(stream *s, unsigned type, const dcn_buf *data, decant_error *err)
 {
+    dcn_journal *j = s->j;
     size_t at = 0;
 
     do {
         uint8_t cell[CELL] = {0};
         size_t part = (size_t)dcn_min(data->len - at, LOAD);
+        decant_status rc;
 
         dcn_put_le(cell, type, 4);
         dcn_put_le(cell + 4, j->next++, 4);
@@ -201,21 +241,21 @@ static void put_record(dcn_journal *j, unsigned type, const dcn_buf *data, dcn_b
             memcpy(cell + HEAD, data->data + at, part);
         j->chain = checksum_of_cell(j, cell);
         dcn_put_le(cell + CHECKSUM_AT, j->chain, 8);
-        dcn_buf_put(out, cell, CELL);
+        if ((rc = put_cell(s, cell, err)))
+            return rc;
         at += part;
     } while (at < data->len);
+    return DECANT_OK;
 }
 
-static decant_status write_cells(dcn_journal *j, uint64_t at, dcn_buf *cells, decant_error *err)
+/* Room for what is put later. */
+static decant_status put_zeros(stream *s, uint64_t count, decant_error *err)
 {
-    dcn_chunk chunk = {cells->data, cells->len};
-    decant_status rc = dcn_buf_check(cells, err);
+    static const uint8_t zeros[CELL];
+    decant_status rc = DECANT_OK;
 
-    if (rc)
-        return rc;
-    assert(!j->broken); /* keeps (3) */
-    rc = dcn_file_write(j->file, at * CELL, &chunk, 1, err);
-    j->broken = rc != DECANT_OK;
+    while (rc == DECANT_OK && count--)
+        rc = put_cell(s, zeros, err);
     return rc;
 }
 
@@ -241,40 +281,37 @@ static decant_status make_file(dcn_journal *j, decant_error *err)
 
 decant_status dcn_journal_begin(dcn_journal *j, const dcn_buf *begin, uint64_t more, decant_error *err)
 {
-    dcn_buf cells = {0};
+    stream s = {0};
     decant_status rc;
 
-    if ((rc = dcn_buf_check(begin, err)) || (rc = dcn_io_who(j->dir->io, &j->by, err)) || (rc = make_file(j, err)))
+    if ((rc = dcn_buf_check(begin, err)) || (rc = dcn_io_who(j->dir->io, &j->by, err)))
         return rc;
     j->cells = 1 + dcn_journal_cells(begin->len) + more;
-    put_header(j, &cells);
-    put_record(j, DCN_RECORD_BEGIN, begin, &cells);
-    dcn_buf_fill(&cells, 0, (size_t)(j->cells - j->next) * CELL);
+    if ((rc = begin_stream(&s, j, 0, j->cells, err)) || (rc = make_file(j, err)))
+        goto done;
     /* keeps (1) */
-    if ((rc = write_cells(j, 0, &cells, err)) || (rc = dcn_journal_sync(j, err)))
+    if ((rc = put_header(&s, err)) || (rc = put_record(&s, DCN_RECORD_BEGIN, begin, err)) ||
+        (rc = put_zeros(&s, more, err)) || (rc = flush(&s, err)) || (rc = dcn_journal_sync(j, err)))
         goto done;
     rc = dcn_dir_sync(j->dir, err);
 done:
-    dcn_buf_close(&cells);
+    dcn_buf_close(&s.cells);
     return rc;
 }
 
 decant_status dcn_journal_put(dcn_journal *j, dcn_record_type type, const dcn_buf *data, decant_error *err)
 {
-    dcn_buf cells = {0};
-    uint64_t at = j->next;
+    stream s;
     decant_status rc;
 
     if ((rc = dcn_buf_check(data, err)))
         return rc;
     if (dcn_journal_cells(data->len) > j->cells - j->next)
         return decant_error_set(err, DECANT_NO_SPACE, "the journal is full");
-    dcn_buf_reserve(&cells, (size_t)dcn_journal_cells(data->len) * CELL);
-    if ((rc = dcn_buf_check(&cells, err))) /* before the chain goes on */
-        return rc;
-    put_record(j, type, data, &cells);
-    rc = write_cells(j, at, &cells, err);
-    dcn_buf_close(&cells);
+    if ((rc = begin_stream(&s, j, j->next, dcn_journal_cells(data->len), err)) == DECANT_OK &&
+        (rc = put_record(&s, type, data, err)) == DECANT_OK)
+        rc = flush(&s, err);
+    dcn_buf_close(&s.cells);
     return rc;
 }
 
@@ -381,7 +418,7 @@ decant_status dcn_journal_open(dcn_journal *j, dcn_dir *dir, const char *name, b
     dcn_facts facts;
     decant_status rc;
 
-    *j = (dcn_journal){.dir = dir};
+    *j = (dcn_journal){.dir = dir, .piece = PIECE};
     *live = false;
     if (!(j->name = dcn_strndup(name, strlen(name))))
         return dcn_error_nomem(err);
@@ -493,15 +530,15 @@ decant_status dcn_journal_check_end(const dcn_journal *j, uint64_t together, dec
 decant_status dcn_journal_trim(dcn_journal *j, decant_error *err)
 {
     size_t from = (size_t)j->next * CELL, len = j->cells > j->next ? (size_t)(j->cells - j->next) * CELL : 0;
-    dcn_buf zeros = {0};
+    stream s;
     decant_status rc;
 
     if (!len || dcn_is_zero(j->content.data + from, len))
         return DECANT_OK;
-    dcn_buf_fill(&zeros, 0, len);
-    if ((rc = write_cells(j, j->next, &zeros, err)) == DECANT_OK)
+    if ((rc = begin_stream(&s, j, j->next, j->cells - j->next, err)) == DECANT_OK &&
+        (rc = put_zeros(&s, j->cells - j->next, err)) == DECANT_OK && (rc = flush(&s, err)) == DECANT_OK)
         rc = dcn_journal_sync(j, err);
-    dcn_buf_close(&zeros);
+    dcn_buf_close(&s.cells);
     return rc;
 }
 

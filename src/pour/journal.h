@@ -33,6 +33,7 @@ typedef struct dcn_journal {
     dcn_self by; /* who wrote it */
     dcn_file *file;
     uint64_t cells;           /* in all, the header among them */
+    uint64_t piece;           /* cells that are written together, at most */
     uint64_t next;            /* the cell that is written or read next */
     uint64_t chain;           /* checksum of the cell before it */
     uint64_t stopped;         /* the cell that ended the reading: it does not fit what stands before it */

@@ -1,5 +1,6 @@
 #include "support/caravan.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -541,6 +542,8 @@ decant_status caravan_pour(const caravan *c, simdisk *disk, const caravan_how *h
         how->begins(how->begins_ctx);
     if (has_journal)
         rc = dcn_journal_create(&j.journal, j.home, c->scene->outputs[c->output_count - 1].name, err);
+    if (c->output_count > 1)
+        j.journal.piece = 16; /* it is made in several writes */
     if (rc == DECANT_OK)
         rc = pour_one_call_at_a_time(&job, &disk->io, err);
     end(&j);
@@ -676,15 +679,15 @@ uint64_t caravan_room(const caravan *c)
 static uint64_t journal_room(caravan *c)
 {
     simdisk *disk = load_disk(c);
-    const char *made;
-    uint64_t bytes;
+    uint64_t at, len, bytes = 0;
     decant_error err;
     gates g;
 
     gates_up(&g, &disk->io);
     CHECK_OK(caravan_pour(c, disk, &(caravan_how){0}, &err), &err);
-    made = strstr(gates_trace(&g), "decant-journal 0+");
-    bytes = made ? strtoull(strstr(made, "0+") + 2, NULL, 10) : 0;
+    for (const char *call = gates_trace(&g); (call = strstr(call, "decant-journal ")); call++)
+        if (sscanf(call, "decant-journal %" SCNu64 "+%" SCNu64, &at, &len) == 2 && at + len > bytes)
+            bytes = at + len;
     gates_down(&g);
     simdisk_free(&disk);
     return (bytes + c->scene->unit - 1) / c->scene->unit * c->scene->unit;

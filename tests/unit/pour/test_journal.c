@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "pour/journal.h"
+#include "support/alloc.h"
 #include "support/simdisk.h"
 
 enum { CELL = 512, LONG = 1200 /* three cells */ };
@@ -120,5 +121,33 @@ TEST(journal__ends_where_the_first_of_several_marks_was_lost)
     lose(disk, 2);
     CHECK_TEXT(read_all(disk, DCN_RECORD_ABORT, DECANT_OK), "1");
     CHECK_TEXT(read_all(disk, DCN_RECORD_NONE, DECANT_OK), "14");
+    simdisk_free(&disk);
+}
+
+/* However long it is, and its records are, it is written piece by piece. */
+TEST(journal__takes_little_memory_of_its_own)
+{
+    enum { LARGE = 5 << 20, MOST = 300 << 10 };
+    dcn_buf begin = {0}, ready = {0};
+    simdisk *disk = simdisk_new();
+    dcn_dir *dir = NULL;
+    dcn_journal j;
+    decant_error err;
+
+    dcn_buf_fill(&begin, 7, LARGE);
+    dcn_buf_fill(&ready, 8, LARGE);
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    CHECK_OK(dcn_journal_create(&j, dir, "p", &err), &err);
+    test_alloc_reset_peak();
+    CHECK_OK(dcn_journal_begin(&j, &begin, dcn_journal_cells(LARGE) + 10, &err), &err);
+    CHECK_OK(dcn_journal_put(&j, DCN_RECORD_READY, &ready, &err), &err);
+    CHECK_OK(dcn_journal_sync(&j, &err), &err);
+    CHECK(test_alloc_peak() <= 2 * LARGE + MOST);
+    dcn_journal_close(&j);
+    CHECK_TEXT(read_all(disk, DCN_RECORD_ABORT, DECANT_OK), "12");
+    CHECK_TEXT(read_all(disk, DCN_RECORD_NONE, DECANT_OK), "124");
+    dcn_dir_close(&dir);
+    dcn_buf_close(&ready);
+    dcn_buf_close(&begin);
     simdisk_free(&disk);
 }
