@@ -60,6 +60,7 @@ typedef struct dcn_space {
     uint64_t block; /* bytes */
     uint64_t unit;  /* bytes that are allocated and freed at once, as far as that is known without trying: no fewer */
     uint64_t limit; /* of a file's size, for this process; UINT64_MAX: none */
+    uint64_t files; /* that this process may have open; UINT64_MAX: any number */
     bool shares;    /* files on it can share blocks, as far as its kind tells */
     bool punches;   /* what is punched out of a file is free at once, as far as its kind tells */
     dcn_lasts lasts;

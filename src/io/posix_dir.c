@@ -201,17 +201,18 @@ static decant_status posix_space(dcn_dir *d, dcn_space *out, decant_error *err)
     enum { UNIT = 1 << 16 }; /* of blocks, pages and clusters the largest that are usual; few say what theirs is */
     traits system = traits_of(dir_of(d)->fd);
     struct statvfs v;
-    struct rlimit limit;
+    struct rlimit limit, files;
     int result;
 
     do
         result = fstatvfs(dir_of(d)->fd, &v);
     while (result && errno == EINTR);
-    if (result || getrlimit(RLIMIT_FSIZE, &limit))
+    if (result || getrlimit(RLIMIT_FSIZE, &limit) || getrlimit(RLIMIT_NOFILE, &files))
         return dcn_posix_failed(DCN_DO_SPACE, err);
     *out = (dcn_space){
         .block = v.f_frsize ? v.f_frsize : v.f_bsize,
         .limit = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur,
+        .files = files.rlim_cur == RLIM_INFINITY ? UINT64_MAX : files.rlim_cur,
         .shares = system.shares,
         .punches = system.punches,
         .lasts = system.lasts,

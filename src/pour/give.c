@@ -203,6 +203,26 @@ static decant_status take_all(dcn_give *give, const dcn_give_terms *terms, dcn_d
     return rc;
 }
 
+/* Recovery has all of them open too, and so must be able to. */
+static decant_status check_open(const dcn_give *give, const dcn_routes *routes, const dcn_plans *plans,
+                                const dcn_space *space, decant_error *err)
+{
+    enum { KEPT = 64 }; /* for the journal, and what else the process has open */
+    uint64_t needed = KEPT + (uint64_t)plans->count + routes->count + give->intent.folder_count;
+    size_t last = 0;
+
+    for (size_t i = 0; i < give->intent.giving.count; i++)
+        needed += !dcn_routes_find(routes, give->sources[i], &last);
+    if (needed <= space->files)
+        return DECANT_OK;
+    decant_error_set(err, DECANT_LIMIT, "giving the inputs up takes more open files than this process may have");
+    dcn_error_found(err, "a limit of %" PRIu64 " for this process", space->files);
+    dcn_error_expected(err, "at least %" PRIu64, needed);
+    dcn_error_hint(err, "raise the limit with ulimit -n %" PRIu64 ", or give fewer up at once", needed);
+    dcn_error_side(err, DECANT_SIDE_OUTPUT);
+    return DECANT_LIMIT;
+}
+
 /* --- what is in the outputs -------------------------------------------------------------------------------------------- */
 
 static size_t find_source(const dcn_give *give, const dcn_source *source, size_t *last)
@@ -679,8 +699,8 @@ decant_status dcn_give_plan(dcn_give *give, const dcn_give_terms *terms, dcn_rou
     if (!terms->count)
         return DECANT_OK;
     if ((rc = dcn_dir_stat(home, ".", &folder, err)) || (rc = check_outputs(terms, home, err)) ||
-        (rc = take_all(give, terms, home, err)) || (rc = collect_runs(give, plans, runs, err)) ||
-        (rc = check_covered(give, terms, runs, plans, err)) ||
+        (rc = take_all(give, terms, home, err)) || (rc = check_open(give, routes, plans, space, err)) ||
+        (rc = collect_runs(give, plans, runs, err)) || (rc = check_covered(give, terms, runs, plans, err)) ||
         (terms->tries && (rc = try_out(give, routes, home, &g, err))) ||
         (rc = choose_routes(give, terms, routes, runs, &g, err)) || (rc = part_runs(give, err)))
         return rc;

@@ -241,7 +241,7 @@ static decant_status ask_space(dcn_dir *dir, dcn_space *space, decant_error *err
 
     if (rc != DECANT_UNSUPPORTED)
         return rc;
-    *space = (dcn_space){.free = UINT64_MAX, .limit = UINT64_MAX};
+    *space = (dcn_space){.free = UINT64_MAX, .limit = UINT64_MAX, .files = UINT64_MAX};
     return DECANT_OK;
 }
 

@@ -397,15 +397,19 @@ class Refused(Consume):
 
     def test_more_files_than_may_be_open(self):
         names = [self.make("m%d.safetensors" % i, size=10, count=1, prefix="m%d." % i) for i in range(60)]
-        for most in range(58, 70):
+        words = ["convert", *names, "-o", "o.bpk", "--consume"]
+        for most in [58, 61, 80, 124]:  # 60 inputs, an output, and 64 for all else
             limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-            before = self.tree(begun=True)
-            result = self.decant("convert", *names, "-o", "o.bpk", "--consume", preexec_fn=limit)
-            if result.code == 0:
-                break
-            self.assertIn("found a limit of %d for this process; close some, or raise the limit with ulimit -n" % most, result.err)
-            self.assertEqual(self.tree(begun=True), before)
-        self.assertGreater(most, 60)
+            for command in ["convert", "plan"]:
+                before = self.tree(begun=True)
+                result = self.decant(command, *words[1:], preexec_fn=limit)
+                self.assertIn("found a limit of %d for this process" % most, result.err)
+                self.assertIn("ulimit -n", result.err)
+                if most > 61:
+                    self.assertIn("expected at least 125", result.err)
+                    self.assertEqual(result.code, 4)
+                self.assertEqual(self.tree(begun=True), before)
+        self.works(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (50, 125)))
         self.assertEqual(self.names(), ["o.bpk"])
 
     def test_what_an_input_has_must_be_in_the_output(self):

@@ -241,6 +241,7 @@ static decant_status sim_space(dcn_dir *d, dcn_space *out, decant_error *err)
         .block = disk->block,
         .unit = sim_unit(disk),
         .limit = disk->limit,
+        .files = UINT64_MAX,
         .shares = !sim_lacks(disk, DCN_DO_CLONE),
         .punches = !sim_lacks(disk, DCN_DO_PUNCH),
         .lasts = DCN_LASTS_POWER,
