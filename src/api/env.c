@@ -7,14 +7,10 @@ dcn_env dcn_env_default(void)
     return (dcn_env){.io = dcn_io_posix(), .cut = dcn_cut_default, .threads = 2};
 }
 
-decant_status dcn_env_crew(const dcn_env *env, const dcn_routes *routes, dcn_crew **out, decant_error *err)
+decant_status dcn_env_crew(const dcn_env *env, bool drains, dcn_crew **out, decant_error *err)
 {
-    bool drains = false;
-
     if (env->crew_seed)
         return dcn_crew_seeded(env->crew_seed, out, err);
-    for (size_t i = 0; i < routes->count; i++)
-        drains = drains || routes->items[i].way == DCN_DRAIN;
     return dcn_crew_threads(drains && env->threads ? env->threads : 1, out, err);
 }
 

@@ -10,15 +10,15 @@
 typedef struct dcn_env {
     dcn_io *io;
     dcn_cut cut;
-    unsigned threads;   /* of a save that drains, the caller's among them; 0: his alone, as in all other saves */
+    unsigned threads;   /* where files are drained, the caller's among them; 0: his alone, as everywhere else */
     uint64_t crew_seed; /* not 0: a seeded crew, for tests */
 } dcn_env;
 
 /* The default: this system, the default cut, a helper where it pays. */
 dcn_env dcn_env_default(void);
 
-/* The crew of a save with these routes. @param out [owned] */
-decant_status dcn_env_crew(const dcn_env *env, const dcn_routes *routes, dcn_crew **out, decant_error *err);
+/* The crew of a save or a recovery. @param out [owned] */
+decant_status dcn_env_crew(const dcn_env *env, bool drains, dcn_crew **out, decant_error *err);
 
 /* Copies a caller's options over the defaults in `own`: fields that his version of the struct lacks keep theirs. */
 void dcn_options_take(void *own, size_t own_size, const void *theirs);

@@ -26,6 +26,7 @@ struct decant_recovery {
 
 /* A search under way. */
 typedef struct search {
+    const dcn_env *env;
     dcn_dir *dir;
     const char *name; /* of a file that was asked for; NULL: all of the folder */
     decant_direction direction;
@@ -176,11 +177,21 @@ static decant_status add_save(search *s, const dcn_leftover *l, const char *jour
     return DECANT_OK;
 }
 
-static decant_status go(search *s, dcn_leftover *l, decant_error *err)
+static decant_status finish(const search *s, dcn_leftover *l, decant_error *err)
+{
+    decant_status rc = dcn_env_crew(s->env, l->stage == DCN_STAGE_READY, &l->crew, err);
+
+    if (rc == DECANT_OK)
+        rc = dcn_leftover_finish(l, err);
+    dcn_crew_close(&l->crew);
+    return rc;
+}
+
+static decant_status go(const search *s, dcn_leftover *l, decant_error *err)
 {
     switch (s->direction) {
     case DECANT_RECOVER_RESUME:
-        return dcn_leftover_finish(l, err);
+        return finish(s, l, err);
     case DECANT_RECOVER_UNDO:
         return dcn_leftover_undo(l, err);
     default:
@@ -410,7 +421,7 @@ decant_status dcn_recover(const dcn_env *env, const char *path, const decant_rec
 {
     decant_recover_options chosen = {0};
     decant_error own = {.offset = DECANT_NO_OFFSET};
-    search s = {0};
+    search s = {.env = env};
     char *name = NULL;
     decant_status rc;
 

@@ -507,7 +507,7 @@ static decant_status pour(saving *s, decant_error *err)
         .progress = s->options.progress,
         .progress_ctx = s->options.progress_ctx,
     };
-    decant_status rc = dcn_env_crew(s->env, &s->routes, &crew, err);
+    decant_status rc = dcn_env_crew(s->env, dcn_give_drains(&s->give), &crew, err);
 
     if (rc || (rc = create_outputs(s, err)))
         goto done;

@@ -27,6 +27,7 @@ typedef struct dcn_leftover {
     bool *begun;     /* of each: it has had one */
     dcn_buf held;    /* what the outputs hold back, one behind the other */
     size_t slot;     /* bytes moved at a time, a power of two; set by dcn_leftover_open() to what a save takes */
+    dcn_crew *crew;  /* [lent] NULL, as dcn_leftover_open() leaves it: every task is done when it comes up */
 } dcn_leftover;
 
 /*

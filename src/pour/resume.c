@@ -12,7 +12,7 @@
 typedef struct moving {
     dcn_leftover *l;
     dcn_drain drain;
-    dcn_crew *crew;
+    dcn_crew *own;        /* where none is lent */
     dcn_output **outputs; /* one each; NULL: it is not needed, and not there */
 } moving;
 
@@ -27,7 +27,7 @@ static void end(moving *m)
         dcn_output_close(&m->outputs[i]);
     }
     dcn_free(&m->outputs);
-    dcn_crew_close(&m->crew);
+    dcn_crew_close(&m->own);
 }
 
 /* Folders are made true too: what a killed process has left in the cache alone must not be built upon. */
@@ -42,9 +42,9 @@ static decant_status begin(moving *m, dcn_leftover *l, decant_error *err)
                             .same_boot = l->same_boot,
                             .ready = true,
                             .aborted = l->stage == DCN_STAGE_ABORTED}};
-    if ((rc = dcn_crew_inline(&m->crew, err)))
+    if (!l->crew && (rc = dcn_crew_inline(&m->own, err)))
         return rc;
-    m->drain.crew = m->crew;
+    m->drain.crew = l->crew ? l->crew : m->own;
     if (!(m->outputs = dcn_alloc(l->intent.count, sizeof(dcn_output *))))
         return dcn_error_nomem(err);
     m->drain.outputs = m->outputs;

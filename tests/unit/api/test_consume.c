@@ -1,4 +1,6 @@
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -114,10 +116,39 @@ TEST(consume__refuses_an_input_that_was_changed_since_it_was_opened)
     }
 }
 
-/* Real files and a real helper, so that a thread sanitizer has something to look at: a batch is freed while the next is filled. */
-TEST(consume__with_a_helper_moves_the_same_bytes)
+/* Counts calls that another thread makes than that which put it up. */
+typedef struct watch {
+    dcn_gate gate;
+    pthread_t self;
+    atomic_size_t others;
+} watch;
+
+static decant_status see(void *ctx, const dcn_call *call, decant_error *err)
+{
+    watch *w = ctx;
+
+    (void)call;
+    (void)err;
+    atomic_fetch_add_explicit(&w->others, !pthread_equal(w->self, pthread_self()), memory_order_relaxed);
+    return DECANT_OK;
+}
+
+static int keep_when_half_is_done(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    return done > total / 2 ? DECANT_STOP_AND_KEEP : 0;
+}
+
+/*
+ * Real files and a real helper, so that a thread sanitizer has something to look at: a batch is freed while the next is filled.
+ * And the same when it was stopped half way, and is resumed.
+ */
+static void move_with_a_helper(bool stops)
 {
     dcn_env env = {.io = dcn_io_posix(), .cut = cut, .threads = 2};
+    decant_recover_options resuming = {.size = sizeof resuming, .direction = DECANT_RECOVER_RESUME};
+    decant_recovery *recovery = NULL;
+    watch w = {.gate = {.before = see, .ctx = &w}, .self = pthread_self()};
     decant_open_options opening = {.size = sizeof opening, .owned = true};
     decant_save_options saving = DECANT_SAVE_OPTIONS_INIT;
     simdisk *disk = disk_with_model();
@@ -135,14 +166,36 @@ TEST(consume__with_a_helper_moves_the_same_bytes)
     CHECK(file && fwrite(content, len, 1, file) == 1 && fclose(file) == 0);
     saving.consume = DECANT_CONSUME;
     CHECK_OK(dcn_open(&env, in, &opening, &model, &err), &err);
-    CHECK_OK(dcn_save(&env, model, &target, &saving, false, NULL, &err), &err);
-    check_values(model);
+    if (stops) {
+        saving.progress = keep_when_half_is_done;
+        CHECK_FAILS(dcn_save(&env, model, &target, &saving, false, NULL, &err), DECANT_INTERRUPTED, &err);
+        env.io->gate = &w.gate;
+        CHECK_OK(dcn_recover(&env, out, &resuming, &recovery, &err), &err);
+        decant_recovery_close(&recovery);
+    } else {
+        env.io->gate = &w.gate;
+        CHECK_OK(dcn_save(&env, model, &target, &saving, false, NULL, &err), &err);
+        check_values(model);
+    }
+    env.io->gate = NULL;
+    CHECK(atomic_load_explicit(&w.others, memory_order_relaxed) > 0);
     CHECK_OK(dcn_open(&env, out, NULL, &saved, &err), &err);
     check_values(saved);
     CHECK(access(in, F_OK) != 0);
     decant_model_close(&model);
     decant_model_close(&saved);
+    unlink(out);
     simdisk_free(&disk);
+}
+
+TEST(consume__with_a_helper_moves_the_same_bytes)
+{
+    move_with_a_helper(false);
+}
+
+TEST(recover__with_a_helper_moves_the_same_bytes)
+{
+    move_with_a_helper(true);
 }
 
 /* Moved, and copied where nothing can be punched; planned, and done. */
