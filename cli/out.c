@@ -145,11 +145,14 @@ void cli_escape(char *out, size_t size, const char *text)
 
 void cli_put_word(FILE *out, const char *text)
 {
+    const char *dash = *text == '-' ? "./" : ""; /* or it is taken for a flag */
+
     if (!strpbrk(text, " \t\n\\'\"`$&|;<>()*?[]{}#~!")) {
+        fputs(dash, out);
         cli_put_text(out, text, strlen(text), SIZE_MAX);
         return;
     }
-    fputc('\'', out);
+    fprintf(out, "'%s", dash);
     for (size_t len; *text; text += len) {
         len = strcspn(text, "'");
         cli_put_text(out, text, len, SIZE_MAX);

@@ -155,10 +155,11 @@ void dcn_text_escape(char *out, size_t size, const char *text, size_t len)
 
 const char *dcn_text_word(char out[DCN_WORD], const char *path)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+:@%,=-";
     static const char quote[] = "'\\''";
-    size_t used = 0;
+    const char *mark = *path && !path[strspn(path, plain)] ? "" : "'";
+    size_t used = (size_t)sprintf(out, "%s%s", mark, *path == '-' ? "./" : ""); /* or it is taken for a flag */
 
-    out[used++] = '\'';
     for (; *path && used < DCN_WORD - sizeof quote; path++)
         if (*path == '\'') {
             memcpy(out + used, quote, sizeof quote - 1);
@@ -166,6 +167,6 @@ const char *dcn_text_word(char out[DCN_WORD], const char *path)
         } else {
             out[used++] = *path;
         }
-    memcpy(out + used, "'", sizeof "'");
+    strcpy(out + used, mark);
     return *path ? strcpy(out, "...") : out;
 }

@@ -34,7 +34,7 @@ void dcn_text_escape(char *out, size_t size, const char *text, size_t len);
 
 enum { DCN_WORD = 220 }; /* two of them fit in a hint */
 
-/* A path as a shell takes it, in quotes; "..." where that does not fit. @return out */
+/* A path as a shell takes it, in quotes where it needs them; "..." where that does not fit. @return out */
 const char *dcn_text_word(char out[DCN_WORD], const char *path);
 
 #endif

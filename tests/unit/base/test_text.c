@@ -132,6 +132,9 @@ TEST(a_word__is_a_path_as_a_shell_takes_it_or_three_dots)
 {
     char word[DCN_WORD], path[DCN_WORD + 1] = {0};
 
+    CHECK_TEXT(dcn_text_word(word, "out/m-1.bpk"), "out/m-1.bpk");
+    CHECK_TEXT(dcn_text_word(word, "-x"), "./-x");
+    CHECK_TEXT(dcn_text_word(word, "-x y"), "'./-x y'");
     CHECK_TEXT(dcn_text_word(word, "a b/$c"), "'a b/$c'");
     CHECK_TEXT(dcn_text_word(word, "it's"), "'it'\\''s'");
     CHECK_TEXT(dcn_text_word(word, "''"), "''\\'''\\'''");
@@ -139,7 +142,7 @@ TEST(a_word__is_a_path_as_a_shell_takes_it_or_three_dots)
         size_t got = strlen(dcn_text_word(word, path));
 
         CHECK(got == len + 2 || (got == 3 && len > 200));
-        path[len] = 'x';
+        path[len] = ' ';
     }
     CHECK_TEXT(dcn_text_word(word, path), "...");
 }
