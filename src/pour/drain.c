@@ -390,9 +390,20 @@ decant_status dcn_drain_prove(dcn_drain *d, decant_error *err)
     return rc;
 }
 
+/* A journal that marks have filled would leave no way back (I12). */
+static decant_status check_cells(const dcn_drain *d, const dcn_batch *b, decant_error *err)
+{
+    if (d->journal->cells - d->journal->next >= b->count + d->cells_back)
+        return DECANT_OK;
+    decant_error_set(err, DECANT_NO_SPACE,
+                     "the same bytes had to be moved too often, since the disk does not keep them");
+    dcn_error_hint(err, "check the disk; what is left of the journal is for putting all back");
+    return DECANT_NO_SPACE;
+}
+
 static decant_status mark_batch(dcn_drain *d, const dcn_batch *b, decant_error *err)
 {
-    decant_status rc = DECANT_OK;
+    decant_status rc = check_cells(d, b, err);
 
     for (size_t i = 0; i < b->count && rc == DECANT_OK; i++) {
         dcn_given *g = &d->given[b->marks[i].source];
@@ -466,6 +477,7 @@ static decant_status make_batches(dcn_drain *d, decant_error *err)
     d->memory = dcn_alloc_pages(d->slot);
     d->summing = make_state();
     d->batches = dcn_alloc(UNFREED, sizeof *d->batches);
+    d->cells_back = dcn_intent_cells_back(d->intent);
     if (!d->memory || !d->summing || !d->batches)
         return dcn_error_nomem(err);
     for (size_t i = 0; i < UNFREED; i++) {

@@ -40,11 +40,12 @@ typedef struct dcn_drain {
     bool unfreed;   /* freeing failed: it goes on, while there is room */
 
     dcn_batch *batches;
-    uint8_t *memory; /* a slot */
-    void *summing;   /* XXH3's state */
-    uint32_t source; /* that is being read */
-    uint64_t at;     /* in it */
-} dcn_drain;         /* what is not said to be set is zero */
+    uint64_t cells_back; /* of the journal, that marks leave for the way back */
+    uint8_t *memory;     /* a slot */
+    void *summing;       /* XXH3's state */
+    uint32_t source;     /* that is being read */
+    uint64_t at;         /* in it */
+} dcn_drain;             /* what is not said to be set is zero */
 
 /*
  * Describes the files of an intent and opens their folders; no file is opened yet. Closed by the caller also on failure.

@@ -320,17 +320,32 @@ static size_t ready_len(const dcn_intent *intent)
 }
 
 /* Marks: one each way for every batch and every source, since a batch ends where it is full and may span sources. */
-uint64_t dcn_intent_cells(const dcn_intent *intent)
+/* One a batch, and one more where it goes from one source to the next. */
+static uint64_t count_marks(const dcn_giving *giving)
 {
-    enum { SPARE = 64 }; /* for who is interrupted again and again */
-    const dcn_giving *giving = &intent->giving;
-    uint64_t cells = dcn_journal_cells(commit_len(intent)), bytes = 0;
+    uint64_t bytes = 0;
 
-    if (!giving->runs.count)
-        return cells;
     for (size_t i = 0; i < giving->runs.count; i++)
         bytes += giving->runs.items[i].len;
-    return cells + dcn_journal_cells(ready_len(intent)) + 2 * (bytes / giving->batch + 1 + giving->count) + SPARE;
+    return bytes / giving->batch + 1 + giving->count;
+}
+
+uint64_t dcn_intent_cells_back(const dcn_intent *intent)
+{
+    enum { ABORT = 1 };
+
+    return ABORT + count_marks(&intent->giving) + intent->giving.count;
+}
+
+uint64_t dcn_intent_cells(const dcn_intent *intent)
+{
+    enum { SPARE = 64 }; /* for who has to drain the same batch again and again */
+    uint64_t cells = dcn_journal_cells(commit_len(intent));
+
+    if (!intent->giving.runs.count)
+        return cells;
+    return cells + dcn_journal_cells(ready_len(intent)) + count_marks(&intent->giving) + SPARE +
+           dcn_intent_cells_back(intent);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */

@@ -99,6 +99,9 @@ void dcn_mark_put(const dcn_mark *mark, dcn_buf *out);
 /* Cells of a journal that the records behind BEGIN take at most. */
 uint64_t dcn_intent_cells(const dcn_intent *intent);
 
+/* Of these what putting all back takes: ABORT, marks, and one for each file that still had what its last mark covers. */
+uint64_t dcn_intent_cells_back(const dcn_intent *intent);
+
 /*
  * @param held  of each output, what it holds back: added, one behind the other
  * @return DECANT_UNSUPPORTED for what a later version has written

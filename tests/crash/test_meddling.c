@@ -151,6 +151,143 @@ TEST(recover__takes_the_last_batch_from_the_source_where_the_part_has_lost_it)
 }
 
 /* Zeros of a source that has holes are not written again: they are, where the part does not read as zero. */
+/* Of a crash in which nothing survives that was not synced. */
+static uint64_t nothing(void *ctx, const simdisk_op *op)
+{
+    (void)ctx;
+    (void)op;
+    return 0;
+}
+
+/* Of the marks of one sync all survive but the first: none of them is ever read. */
+static uint64_t all_but_one_mark(void *ctx, const simdisk_op *op)
+{
+    size_t *marks = ctx;
+
+    if (op->change != SIMDISK_WRITE || op->len != DCN_JOURNAL_CELL)
+        return 0;
+    return (*marks)++ ? UINT64_MAX : 0;
+}
+
+/* Resumes; the power goes at the n-th call of a verb on a name. */
+static void resume_until(simdisk *disk, dcn_verb verb, const char *name, size_t n)
+{
+    gates g;
+    decant_error err;
+
+    gates_up(&g, &disk->io);
+    gates_fail(&g, (gates_fault){.nth = n,
+                                 .one_verb = true,
+                                 .verb = verb,
+                                 .name = name,
+                                 .status = DECANT_IO,
+                                 .os_code = EIO,
+                                 .crash = true});
+    (void)!caravan_recover(disk, false, &err);
+    CHECK(g.fired);
+    gates_down(&g);
+}
+
+/* Cells of the journal behind which the next record is put. */
+static uint64_t used_cells(simdisk *disk)
+{
+    dcn_leftover l;
+    dcn_dir *dir = NULL;
+    uint64_t used;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    CHECK_OK(dcn_leftover_open(&l, dir, journal, false, &err), &err);
+    used = l.journal.next;
+    dcn_leftover_close(&l);
+    dcn_dir_close(&dir);
+    return used;
+}
+
+/* A mark that is lost takes no room in the journal, however often it is: there is as much for either way as there was. */
+TEST(recover__may_lose_its_marks_any_number_of_times)
+{
+    enum { TIMES = 200, SYNCS = 1 /* of the journal before that of the marks: of what was found */ };
+    static const caravan_scene scene = {
+        .name = "together",
+        .sources = {{.name = "s/a", .len = 128}, {.name = "s/b", .len = 64}, {.name = "s/c", .len = 192}},
+        .outputs = {{.name = "p", .held = 16, .pieces = {{-1, 0, 64}, {0, 0, 128}, {1, 0, 64}, {2, 0, 192}}}},
+        .batch = 256,
+        .unit = 64};
+    caravan c;
+    decant_error err;
+
+    caravan_load(&c, &scene);
+    for (unsigned undo = 0; undo < 2; undo++) {
+        simdisk *disk = killed_before(&c, false, DCN_DO_SYNC, journal, 2); /* READY is there, and the marks are lost */
+        uint64_t used;
+
+        CHECK(disk != NULL);
+        simdisk_crash(disk, nothing, NULL);
+        used = used_cells(disk);
+        for (unsigned i = 0; i < TIMES; i++) {
+            bool was_torn = i && i % 2 == 0; /* what is there is zeroed first */
+            size_t marks = 0;
+
+            resume_until(disk, DCN_DO_SYNC, journal, SYNCS + was_torn);
+            simdisk_crash(disk, i % 2 ? all_but_one_mark : nothing, &marks);
+            CHECK_EQ(marks, i % 2 ? 3 : 0);
+            CHECK_EQ(used_cells(disk), used);
+        }
+        CHECK_OK(caravan_recover(disk, undo, &err), &err);
+        CHECK(undo ? caravan_is_old(&c, disk) : caravan_is_new(&c, disk));
+        simdisk_free(&disk);
+    }
+    caravan_close(&c);
+}
+
+/* A disk that loses what it said it had, again and again, has each time the same batch drained again: the way back stays. */
+TEST(recover__leaves_room_in_the_journal_for_the_way_back)
+{
+    enum { TIMES = 200 };
+    simdisk *disk;
+    size_t refused = 0;
+    caravan c;
+
+    caravan_load(&c, &even);
+    disk = with_bad_batch(&c, 0);
+    for (unsigned i = 0; i < TIMES; i++) {
+        uint8_t garbage[128];
+        char part[PART_NAME];
+        gates g;
+        decant_error err;
+
+        gates_up(&g, &disk->io);
+        gates_fail(&g, (gates_fault){.one_verb = true,
+                                     .verb = DCN_DO_PUNCH,
+                                     .name = "a",
+                                     .status = DECANT_IO,
+                                     .os_code = EIO,
+                                     .crash = true});
+        if (caravan_recover(disk, false, &err) == DECANT_INTERRUPTED && !g.fired) {
+            CHECK_HAS(err.message, "too often");
+            refused++;
+        }
+        gates_down(&g);
+        find_name(disk, ".jpart", part);
+        memset(garbage, 0x5A, sizeof garbage);
+        put_bytes(disk, part, 64, garbage, sizeof garbage);
+    }
+    CHECK(refused > 0);
+    for (unsigned i = 0; i < 2; i++) {
+        simdisk *after = simdisk_clone(disk);
+        decant_error err;
+
+        if (i)
+            simdisk_crash(after, nothing, NULL);
+        CHECK_OK(caravan_recover(after, true, &err), &err);
+        CHECK(caravan_is_old(&c, after));
+        simdisk_free(&after);
+    }
+    simdisk_free(&disk);
+    caravan_close(&c);
+}
+
 TEST(recover__writes_zeros_too_where_the_part_has_lost_them)
 {
     caravan_scene holey = even;
