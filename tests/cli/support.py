@@ -81,7 +81,7 @@ def freeze(process):
     """Stops a process, and waits until all of its threads stand still: a call of the system that is under way ends first."""
     process.send_signal(signal.SIGSTOP)
     tasks = "/proc/%d/task" % process.pid
-    while any(state(os.path.join(tasks, task)) not in "TZ" for task in os.listdir(tasks)):
+    while process.poll() is None and any(state(os.path.join(tasks, task)) not in "TZ" for task in os.listdir(tasks)):
         time.sleep(0.0005)
 
 

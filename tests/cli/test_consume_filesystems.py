@@ -5,6 +5,8 @@ import os
 import random
 import re
 import shutil
+import signal
+import time
 import unittest
 
 import images
@@ -57,6 +59,26 @@ class Room(Case):
                 self.assertLess(room, 2 * 64 * MIB + MIB)
                 self.assertLessEqual(self.consume(folder, paths, out), room)
                 self.assertTrue(64 * MIB <= self.taken <= room, self.taken)
+
+    def test_btrfs_uses_no_more_than_was_planned_once_it_has_freed_what_it_was_given(self):
+        """Which is at its next commit: the save is stopped again and again, and one is asked for."""
+        folder = self.mounted("btrfs", 2 * DATA + 300 * MIB)
+        paths, out = images.write_shards(folder, DATA, 16), folder + "/out.bpk"
+        before, room = self.weights(*paths), int(self.plan(paths, out)["room"])
+        os.sync()
+        base, seen = images.used(folder), []
+        process = self.start("convert", *paths, "-o", out, "--consume")
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        while process.poll() is None:
+            time.sleep(0.01)
+            support.freeze(process)
+            os.sync()
+            seen.append(images.used(folder) - base)
+            process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue(64 * MIB // 2 < max(seen) <= room, (room, seen))
+        self.assertEqual(self.weights(out), before)
 
     def test_a_set_becomes_one_file_where_a_twentieth_of_it_is_free(self):
         for kind, ending in pairs(["ext4", "xfs"]):
