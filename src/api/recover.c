@@ -258,8 +258,7 @@ static decant_status check_part(const search *s, const char *part, decant_error 
     dcn_free(&base);
     if (known)
         return DECANT_OK;
-    rc = decant_error_set(err, DECANT_INTERRUPTED, "this is a file of an interrupted save, without its journal");
-    dcn_error_hint(err, "put the journal back (its name ends in .decant-journal), or remove that file");
+    rc = dcn_leftovers_lone(s->dir, part, err);
     dcn_error_path(err, part);
     return rc;
 }

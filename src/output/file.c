@@ -7,7 +7,8 @@
  *  (4) The first bytes of the plan (`held`) are written last, so that a part or a half-written file opens nowhere. In place
  *      they are zeroed before anything else is touched, so that the old file does not pass for whole either; then the file
  *      gets its new length, which drops what the old one had behind it.
- *  (5) Under a journal the part has an ending of its own, and nobody but the journal's recovery removes it.
+ *  (5) Under a journal the part has an ending of its own, and nobody but the journal's recovery removes it. Where there is
+ *      room in what is held back, a stamp names the journal until the part is sealed, for who finds one without the other.
  */
 #include "output/output.h"
 
@@ -22,11 +23,14 @@
 #define PART_MIDDLE ".decant-"
 #define PART_END ".part"
 #define JPART_END ".jpart"
+#define STAMP "DCNTPART" /* then the transaction, then the journal's name with its NUL */
 
 enum {
     HEX = 16,
     NAME_MOST = 255, /* NAME_MAX of every file system that Linux writes to */
-    TRIES = 16       /* names for a part, before something must be wrong */
+    TRIES = 16,      /* names for a part, before something must be wrong */
+    ID = 16,         /* bytes of a transaction */
+    STAMP_MOST = sizeof STAMP - 1 + ID + DCN_PART_JOURNAL
 };
 
 typedef struct file_output {
@@ -167,6 +171,41 @@ static decant_status create_part(file_output *f, uint32_t mode, decant_error *er
     return rc;
 }
 
+/* keeps (5) */
+static decant_status stamp(file_output *f, decant_error *err)
+{
+    uint8_t bytes[STAMP_MOST];
+    size_t len = f->out.journal ? strlen(f->out.journal) + 1 : 0;
+    dcn_chunk chunk = {bytes, sizeof STAMP - 1 + ID + len};
+
+    if (!len || chunk.len > f->held_len)
+        return DECANT_OK;
+    memcpy(bytes, STAMP, sizeof STAMP - 1);
+    memcpy(bytes + sizeof STAMP - 1, f->out.transaction, ID);
+    memcpy(bytes + sizeof STAMP - 1 + ID, f->out.journal, len);
+    return dcn_file_write(f->file, 0, &chunk, 1, err);
+}
+
+decant_status dcn_part_journal(dcn_dir *dir, const char *part, char out[DCN_PART_JOURNAL], decant_error *err)
+{
+    char bytes[STAMP_MOST] = {0};
+    dcn_range range = {0, bytes, STAMP_MOST - 1};
+    dcn_file *file = NULL;
+    dcn_facts facts;
+    decant_status rc;
+
+    out[0] = '\0';
+    if ((rc = dcn_dir_open(dir, part, DCN_READ | DCN_NO_FOLLOW, 0, &file, err)) ||
+        (rc = dcn_file_facts(file, &facts, err)))
+        goto done;
+    range.len = (size_t)dcn_min(facts.size, range.len);
+    if ((rc = dcn_file_read(file, &range, 1, err)) == DECANT_OK && memcmp(bytes, STAMP, sizeof STAMP - 1) == 0)
+        memcpy(out, bytes + sizeof STAMP - 1 + ID, DCN_PART_JOURNAL);
+done:
+    dcn_file_close(&file);
+    return rc;
+}
+
 static void drop_part(file_output *f)
 {
     dcn_file_close(&f->file);
@@ -272,7 +311,7 @@ static decant_status begin(dcn_output *o, const dcn_plan *plan, decant_error *er
             break;
         drop_part(f);
     }
-    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)))
+    if (rc || (rc = sweep_parts(f, err)) || (rc = hold(f, plan, err)) || (rc = stamp(f, err)))
         return rc;
     return set_size(f, plan, err);
 }

@@ -61,6 +61,7 @@ struct dcn_output {
     char *name;
     bool replace;
     const uint8_t *transaction; /* [lent] of the journal that the save has; NULL: none. Set before begin */
+    const char *journal;        /* [lent] its name; NULL: no part names it. Likewise */
     char *part;                 /* what it is called until it has its name; NULL before begin, and in place */
     dcn_facts facts;            /* since begin */
 };
@@ -120,6 +121,11 @@ bool dcn_part_is_of(const char *entry, const char *name, bool has_journal, uint8
 
 /* Whether it is the part of something under a journal, by its ending. */
 bool dcn_part_has_journal(const char *entry);
+
+enum { DCN_PART_JOURNAL = 256 /* bytes of a journal's name, with its NUL */ };
+
+/* The name of the journal of a part that is not sealed. @param out  "": it does not say, or is sealed */
+decant_status dcn_part_journal(dcn_dir *dir, const char *part, char out[DCN_PART_JOURNAL], decant_error *err);
 
 /*
  * A file in place: links followed, inode kept, not synced. Opened by begin: created new unless `replace`, and refused

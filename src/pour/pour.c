@@ -133,8 +133,10 @@ static decant_status promise(dcn_pouring *p, decant_error *err)
     dcn_buf begin = {0};
     decant_status rc;
 
-    for (size_t i = 0; i < job->plans->count; i++)
+    for (size_t i = 0; i < job->plans->count; i++) {
         job->outputs[i]->transaction = job->journal->transaction;
+        job->outputs[i]->journal = job->journal->name;
+    }
     if ((rc = dcn_intent_make(intent, job->plans, job->outputs, job->removals, job->removal_count, err)))
         goto done;
     dcn_intent_put_begin(intent, &begin);

@@ -593,6 +593,21 @@ static bool is_gone(const dcn_buf *gone, const uint8_t *id)
     return false;
 }
 
+decant_status dcn_leftovers_lone(dcn_dir *dir, const char *part, decant_error *err)
+{
+    char journal[DCN_PART_JOURNAL];
+
+    if (dcn_part_journal(dir, part, journal, NULL) == DECANT_NOMEM)
+        return dcn_error_nomem(err);
+    decant_error_set(err, DECANT_INTERRUPTED, "there is a file of an interrupted save, '%s', without its journal",
+                     part);
+    if (journal[0])
+        dcn_error_hint(err, "put its journal back, '%s', or remove that file", journal);
+    else
+        dcn_error_hint(err, "put its journal back (its name ends in .decant-journal), or remove that file");
+    return DECANT_INTERRUPTED;
+}
+
 /* A part that no journal speaks of may be all there is of something: it is left alone, and so is its name. */
 static decant_status check_part(dcn_dir *dir, const char *part, const lookup *names, const dcn_buf *gone,
                                 decant_error *err)
@@ -604,9 +619,8 @@ static decant_status check_part(dcn_dir *dir, const char *part, const lookup *na
         if (!dcn_part_is_of(part, names->items[i]->name, true, id) || is_gone(gone, id) ||
             dcn_dir_stat(dir, part, &facts, NULL) == DECANT_NOT_FOUND)
             continue;
-        decant_error_set(err, DECANT_INTERRUPTED, "there is a file of an interrupted save, '%s', without its journal",
-                         part);
-        dcn_error_hint(err, "put the journal back (its name ends in .decant-journal), or remove that file");
+        if (dcn_leftovers_lone(dir, part, err) == DECANT_NOMEM)
+            return DECANT_NOMEM;
         dcn_error_path(err, names->items[i]->path);
         return DECANT_INTERRUPTED;
     }

@@ -69,6 +69,9 @@ void dcn_leftover_close(dcn_leftover *l);
 /* Names in a folder of what a save with a journal may leave: each ends with its NUL. */
 decant_status dcn_leftovers_list(dcn_dir *dir, dcn_buf *journals, dcn_buf *parts, decant_error *err);
 
+/* The refusal of a part that no journal speaks of, which is left alone: DECANT_INTERRUPTED. */
+decant_status dcn_leftovers_lone(dcn_dir *dir, const char *part, decant_error *err);
+
 /*
  * What stands in the way of a save to these names in `dir`: a save that is at work (DECANT_BUSY) or that was interrupted
  * when it was complete (DECANT_INTERRUPTED). One that was stopped earlier is undone, or with `look_only` would be.

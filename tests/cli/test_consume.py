@@ -724,7 +724,11 @@ class Interrupted(Consume):
         for place in ["in", "in/" + self.moving()[0]]:
             for way in [[], ["--resume"], ["--undo"]]:
                 self.refused(5, "recover", place, *way, says=["its journal is not there", "out/" + journal])
-        self.refused(5, "recover", "out", says="without its journal")
+        names = ["without its journal", "put its journal back, '%s'" % journal]
+        self.refused(5, "recover", "out", says=names)
+        support.write_model(self.path("other.safetensors"), [])
+        self.refused(5, "convert", "other.safetensors", "-o", self.OUT, says=names)
+        os.remove(self.path("other.safetensors"))
         self.refused(5, "convert", self.INPUTS[0], "-o", self.OUT, "--consume")
         os.rename(self.path("away"), self.path("out", journal))
         self.works("recover", "--undo", "in")

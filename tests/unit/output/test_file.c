@@ -241,6 +241,40 @@ TEST(file__gives_way_to_a_save_with_a_journal)
     simdisk_free(&disk);
 }
 
+/* Where there is room for that in what is held back. */
+TEST(file__names_its_journal_in_its_part_until_it_is_sealed)
+{
+    static const uint8_t transaction[16] = {1, 2, 3}, zeros[64] = {0};
+    static const char journal[] = "last.decant-journal";
+
+    for (size_t held = 40; held <= sizeof zeros; held++) {
+        bool fits = held >= 8 + sizeof transaction + sizeof journal;
+        const dcn_plan plan = {.total = 100, .held = held};
+        const dcn_chunk chunk = {zeros, held};
+        simdisk *disk = simdisk_new();
+        dcn_output *o = NULL;
+        dcn_dir *dir = NULL;
+        char named[DCN_PART_JOURNAL];
+        decant_error err;
+
+        CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+        CHECK_OK(dcn_output_file(dir, "out.bin", NULL, false, &o, &err), &err);
+        o->transaction = transaction;
+        o->journal = journal;
+        CHECK_OK(dcn_output_begin(o, &plan, &err), &err);
+        CHECK_OK(dcn_output_write(o, 0, &chunk, 1, &err), &err);
+        CHECK_OK(dcn_part_journal(dir, o->part, named, &err), &err);
+        CHECK_TEXT(named, fits ? journal : "");
+        CHECK_OK(dcn_output_seal(o, &err), &err);
+        CHECK_OK(dcn_part_journal(dir, o->part, named, &err), &err);
+        CHECK_TEXT(named, "");
+        CHECK_BYTES(simdisk_get(disk, o->part, &(size_t){0}), held, zeros, held);
+        dcn_output_close(&o);
+        dcn_dir_close(&dir);
+        simdisk_free(&disk);
+    }
+}
+
 TEST(file__sweeps_nothing_where_the_dead_cannot_be_told_from_the_living)
 {
     static const char part[] = "out.bin.decant-0123456789abcdef.part";
