@@ -35,10 +35,14 @@ def write_shards(folder, size, count, tensors=4, seed=1):
     return paths
 
 
+def digest_of(file):
+    return hashlib.file_digest(file, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else \
+        hashlib.blake2b(file.read()).hexdigest()
+
+
 def digest(path):
     with open(path, "rb") as f:
-        return hashlib.file_digest(f, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else \
-            hashlib.blake2b(f.read()).hexdigest()
+        return digest_of(f)
 
 
 def used(folder):
