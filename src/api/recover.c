@@ -282,7 +282,7 @@ static decant_status orphaned(const search *s, const char *input, const char *jo
 }
 
 /* What is noted on a file: where the journal is. @param out  of `size` bytes, "": nothing is */
-static decant_status read_note(const search *s, const char *name, char *out, size_t size, bool *there,
+static decant_status read_note(const search *s, const char *name, char out[DCN_MOVING_NOTE], bool *there,
                                decant_error *err)
 {
     dcn_file *input = NULL;
@@ -291,7 +291,7 @@ static decant_status read_note(const search *s, const char *name, char *out, siz
     out[0] = '\0';
     *there = rc == DECANT_OK;
     if (rc == DECANT_OK)
-        rc = dcn_file_read_note(input, out, size, err);
+        rc = dcn_moving_read_note(s->dir, name, input, out, err);
     dcn_file_close(&input);
     if (rc == DECANT_NOMEM)
         return rc;
@@ -340,9 +340,9 @@ done:
 /* What an input leads to; `sought`: it was asked for. */
 static decant_status look_at_input(search *s, const char *input, bool sought, decant_error *err)
 {
-    char journal[4096];
+    char journal[DCN_MOVING_NOTE];
     bool there;
-    decant_status rc = read_note(s, input, journal, sizeof journal, &there, err);
+    decant_status rc = read_note(s, input, journal, &there, err);
 
     if (rc == DECANT_OK && journal[0])
         return follow(s, input, journal, err);
@@ -351,12 +351,10 @@ static decant_status look_at_input(search *s, const char *input, bool sought, de
 
 static int note_input(void *ctx, const char *name)
 {
-    static const char ending[] = ".moving";
-    size_t len = strlen(name), end = sizeof ending - 1;
     dcn_buf *inputs = ctx;
 
-    if (len > end && strcmp(name + len - end, ending) == 0)
-        dcn_buf_put(inputs, name, len + 1);
+    if (dcn_moving_is_name(name))
+        dcn_buf_put(inputs, name, strlen(name) + 1);
     return inputs->failed;
 }
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "bytes/bytes.h"
+#include "bytes/moving.h"
 
 struct dcn_source {
     dcn_refs refs;
@@ -31,10 +32,7 @@ struct dcn_source {
     dcn_arena memory; /* names of claims */
 };
 
-#define ENDING ".moving"
-
 enum {
-    NAME_MOST = 255,
     GAP = 4096,  /* up to here it costs less to read a gap and throw it away than to call again */
     BATCH = 256, /* ranges given to the system at a time */
 };
@@ -84,31 +82,10 @@ decant_status dcn_source_refuse(dcn_kind kind, decant_error *err)
 
 /* --- those that are given up --------------------------------------------------------------------------------------- */
 
-decant_status dcn_moving_name(const char *name, char **out, decant_error *err)
+/* What it is, a note on it says: where the journal is of who gives it up. @param rc  of reading it */
+static decant_status refuse_given(decant_status rc, const char *journal, decant_error *err)
 {
-    size_t len = strlen(name), most = NAME_MOST - (sizeof ENDING - 1);
-    dcn_buf text = {0};
-    decant_status rc;
-
-    if (len > most) {
-        name += len - most;
-        while (((uint8_t)*name & 0xC0) == 0x80)
-            name++;
-    }
-    dcn_buf_text(&text, name);
-    dcn_buf_put(&text, ENDING, sizeof ENDING);
-    if ((rc = dcn_buf_check(&text, err)))
-        dcn_buf_close(&text);
-    else
-        *out = (char *)text.data;
-    return rc;
-}
-
-/* What it is, a note on it says: where the journal is of who gives it up. */
-static decant_status refuse_given(dcn_file *file, decant_error *err)
-{
-    char journal[4096], word[DCN_WORD];
-    decant_status rc = dcn_file_read_note(file, journal, sizeof journal, err);
+    char word[DCN_WORD];
 
     if (rc)
         return rc == DECANT_NOT_FOUND || rc == DECANT_UNSUPPORTED ? DECANT_OK : rc;
@@ -118,17 +95,19 @@ static decant_status refuse_given(dcn_file *file, decant_error *err)
     return DECANT_INTERRUPTED;
 }
 
-decant_status dcn_source_missing(dcn_dir *dir, const char *name, decant_status rc, decant_error *err)
+decant_status dcn_source_check_given(dcn_dir *dir, const char *name, decant_status rc, decant_error *err)
 {
+    char journal[DCN_MOVING_NOTE], *moving = NULL;
     dcn_file *file = NULL;
-    char *moving = NULL;
-    decant_status given;
+    decant_status given = DECANT_OK;
 
-    if (rc != DECANT_NOT_FOUND)
+    if (rc == DECANT_NOT_FOUND)
+        given = dcn_moving_name(name, &moving, err);
+    else if (rc || !dcn_moving_is_name(name))
         return rc;
-    if ((given = dcn_moving_name(name, &moving, err)) == DECANT_OK &&
-        dcn_dir_open(dir, moving, DCN_READ | DCN_NO_FOLLOW, 0, &file, NULL) == DECANT_OK)
-        given = refuse_given(file, err);
+    if (given == DECANT_OK &&
+        dcn_dir_open(dir, moving ? moving : name, DCN_READ | DCN_NO_FOLLOW, 0, &file, NULL) == DECANT_OK)
+        given = refuse_given(dcn_moving_read_note(dir, moving ? moving : name, file, journal, err), journal, err);
     dcn_file_close(&file);
     dcn_free(&moving);
     return given ? given : rc;
@@ -138,13 +117,14 @@ decant_status dcn_source_missing(dcn_dir *dir, const char *name, decant_status r
 
 decant_status dcn_source_from_file(dcn_file **file, const char *path, dcn_source **out, decant_error *err)
 {
+    char journal[DCN_MOVING_NOTE];
     dcn_source *source;
     dcn_facts facts;
     decant_status rc = dcn_file_facts(*file, &facts, err);
 
     if (rc == DECANT_OK && facts.kind != DCN_KIND_REGULAR)
         rc = dcn_source_refuse(facts.kind, err);
-    if (rc || (rc = refuse_given(*file, err)))
+    if (rc || (rc = refuse_given(dcn_file_read_note(*file, journal, sizeof journal, err), journal, err)))
         return blame(path, rc, err);
     source = create(path);
     if (!source)
@@ -164,10 +144,11 @@ decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, de
     char *name = NULL;
     decant_status rc = dcn_io_open(io, path, DCN_READ, &file, err);
 
+    if ((rc == DECANT_NOT_FOUND || (rc == DECANT_OK && dcn_moving_is_name(path))) &&
+        dcn_io_split(io, path, &dir, &name, NULL) == DECANT_OK)
+        rc = dcn_source_check_given(dir, name, rc, err);
     if (rc == DECANT_OK)
         rc = dcn_source_from_file(&file, file->path, out, err);
-    else if (rc == DECANT_NOT_FOUND && dcn_io_split(io, path, &dir, &name, NULL) == DECANT_OK)
-        rc = dcn_source_missing(dir, name, rc, err);
     dcn_free(&name);
     dcn_dir_close(&dir);
     dcn_file_close(&file);

@@ -113,13 +113,12 @@ void dcn_source_end(dcn_source *source, const char *path, const decant_reader *m
 const char *dcn_source_moved_to(const dcn_source *source);
 
 /*
- * Its name while it gives up its bytes: "<name>.moving", so that nobody takes it for what it was. The name is cut at its
- * beginning where that is too long. @param out [owned]
+ * Of a file that was opened by its name in `dir`, or looked at, with `rc`: that it is not given up. Where there is none it may
+ * have its other name; where it has that, a note may be beside it.
+ *
+ * @return DECANT_INTERRUPTED: it may be incomplete; else `rc`
  */
-decant_status dcn_moving_name(const char *name, char **out, decant_error *err);
-
-/* What there is no file of this name for: `rc`, unless it is DECANT_NOT_FOUND and it has its other name. */
-decant_status dcn_source_missing(dcn_dir *dir, const char *name, decant_status rc, decant_error *err);
+decant_status dcn_source_check_given(dcn_dir *dir, const char *name, decant_status rc, decant_error *err);
 
 dcn_source *dcn_source_ref(dcn_source *source);
 void dcn_source_unref(dcn_source **source);

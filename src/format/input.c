@@ -163,7 +163,7 @@ static decant_status open_file(dcn_dir *dir, const char *name, unsigned flags, c
     }
     f->path = path;
     f->base = (dcn_input){.name = path, .close = close_file};
-    if ((rc = dcn_source_missing(dir, name, dcn_dir_open(dir, name, DCN_READ | flags, 0, &file, err), err)) ||
+    if ((rc = dcn_source_check_given(dir, name, dcn_dir_open(dir, name, DCN_READ | flags, 0, &file, err), err)) ||
         (rc = dcn_source_from_file(&file, path, &source, err)) ||
         (rc = dcn_bytes_from_source(source, &f->base.bytes, err)))
         goto done;
@@ -186,7 +186,7 @@ static decant_status open_sibling(dcn_input *in, const char *name, dcn_input **o
     dcn_facts facts;
     decant_status rc;
 
-    if ((rc = dcn_source_missing(f->dir, name, dcn_dir_stat(f->dir, name, &facts, err), err)))
+    if ((rc = dcn_source_check_given(f->dir, name, dcn_dir_stat(f->dir, name, &facts, err), err)))
         goto done;
     if (facts.kind != DCN_KIND_REGULAR && facts.kind != DCN_KIND_LINK) {
         rc = dcn_source_refuse(facts.kind, err); /* opening a device may do things */

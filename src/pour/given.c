@@ -186,7 +186,7 @@ decant_status dcn_given_set_aside(dcn_given *g, const char *note, decant_error *
     if (rc)
         return blame(g, name, rc, err);
     g->is_moving = true;
-    if (note && dcn_file_note(g->file, note, NULL) == DECANT_OK && (rc = sync_file(g, err)))
+    if (note && dcn_moving_note(g->dir, g->moving, g->file, note) && (rc = sync_file(g, err)))
         return rc;
     rc = dcn_dir_sync(g->dir, err);
     g->is_aside = rc == DECANT_OK;
@@ -199,9 +199,9 @@ decant_status dcn_given_restore(dcn_given *g, decant_error *err)
 {
     dcn_facts own;
     bool there, fits;
-    decant_status rc = dcn_file_note(g->file, NULL, err);
+    decant_status rc = dcn_moving_drop_note(g->dir, g->moving, g->file, err);
 
-    if (rc && rc != DECANT_UNSUPPORTED)
+    if (rc)
         return blame(g, g->moving, rc, err);
     rc = g->has_begun ? dcn_file_set_mtime(g->file, g->owned->mtime, err) : DECANT_OK;
     if (rc && rc != DECANT_UNSUPPORTED && rc != DECANT_DENIED) /* of another's file, it is not ours to set */
@@ -238,8 +238,9 @@ decant_status dcn_given_remove(dcn_given *g, decant_error *err)
     decant_status rc;
 
     dcn_given_close_file(g); /* before its name goes: NFS keeps open files under another one */
-    if ((rc = remove_as(g, g->owned->name, true, err)) == DECANT_OK && g->owned->drained)
-        rc = remove_as(g, g->moving, false, err);
+    if ((rc = remove_as(g, g->owned->name, true, err)) == DECANT_OK && g->owned->drained &&
+        (rc = remove_as(g, g->moving, false, err)) == DECANT_OK && g->dir)
+        rc = dcn_moving_drop_note(g->dir, g->moving, NULL, err);
     return blame(g, g->owned->name, rc, err);
 }
 

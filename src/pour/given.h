@@ -5,6 +5,7 @@
 #ifndef DCN_GIVEN_H
 #define DCN_GIVEN_H
 
+#include "bytes/moving.h"
 #include "pour/intent.h"
 
 typedef struct dcn_given {

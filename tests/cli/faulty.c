@@ -1,7 +1,7 @@
 /*
  * Stands between decant and the system, by LD_PRELOAD: FAULT="fsync 2" makes the second call of fsync fail with EIO,
  * SHORT=N lets a write take at most N bytes and interrupts every other one. SIGNAL="fsync" is a Ctrl-C in each call of it.
- * CORRUPT=N turns the lowest bit of the byte that is written at N, and says nothing. LACKS="flock lease" are not to be had.
+ * CORRUPT=N turns the lowest bit of the byte that is written at N, and says nothing. LACKS="flock lease xattr" are not to be had.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /* Whether this call of `name` is the one to fail. */
@@ -144,3 +145,8 @@ int fcntl(int fd, int command, ...)
 }
 
 int fcntl64(int, int, ...) __attribute__((alias("fcntl")));
+
+int fsetxattr(int fd, const char *name, const void *value, size_t len, int flags)
+{
+    return lacks("xattr") ? -1 : REAL(fsetxattr)(fd, name, value, len, flags);
+}

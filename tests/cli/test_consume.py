@@ -510,9 +510,9 @@ class Interrupted(Consume):
         while not reached() and process.poll() is None:
             time.sleep(0.0005)
 
-    def stopped(self, number=signal.SIGKILL, *more):
+    def stopped(self, number=signal.SIGKILL, *more, **how):
         """A save that was stopped when it had begun to empty its inputs; its result."""
-        process = self.begin(*more)
+        process = self.begin(*more, **how)
         self.until(self.emptied, process)
         process.send_signal(number)
         out, err = process.communicate(timeout=300)
@@ -733,6 +733,18 @@ class Interrupted(Consume):
         os.rename(self.path("away"), self.path("out", journal))
         self.works("recover", "--undo", "in")
         self.check_undone()
+
+    def test_where_files_have_no_attributes_a_file_beside_an_input_says_where_the_journal_is(self):
+        for way in ["--undo", "--resume"]:
+            self.stopped(env={"LACKS": "xattr", **self.faulty()})
+            name = self.moving()[0]
+            self.assertIn(name + ".decant", os.listdir(self.path("in")))
+            for command in ["inspect", "ls", "verify"]:
+                self.refused(5, command, "in/" + name, says="may be incomplete")
+                self.refused(5, command, "in/" + name[:-7], says="may be incomplete")
+            self.assertIn("out/o.bpk: interrupted", self.decant("recover", "in").out)
+            self.works("recover", way, "in/" + name)
+            self.check_undone() if way == "--undo" else self.check_finished()
 
     def test_an_input_that_was_renamed_back_by_hand_stops_both_ways(self):
         self.stopped()

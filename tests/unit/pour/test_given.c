@@ -140,19 +140,3 @@ TEST(given__frees_a_hull_in_one_call)
     dcn_dir_close(&dir);
     simdisk_free(&disk);
 }
-
-TEST(given__has_another_name_that_fits_and_says_what_it_is)
-{
-    char name[256], *moving = NULL;
-    decant_error err;
-
-    CHECK_OK(dcn_moving_name("model.safetensors", &moving, &err), &err);
-    CHECK_TEXT(moving, "model.safetensors.moving");
-    dcn_free(&moving);
-    memset(name, 'x', 255);
-    strcpy(name + 243, "\xC3\xA4-00001.pt");
-    CHECK_OK(dcn_moving_name(name, &moving, &err), &err);
-    CHECK(strlen(moving) <= 255);
-    CHECK_HAS(moving, "\xC3\xA4-00001.pt.moving");
-    dcn_free(&moving);
-}
