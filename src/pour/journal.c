@@ -274,9 +274,13 @@ static decant_status make_file(dcn_journal *j, decant_error *err)
     j->made = true;
     if ((rc = dcn_file_lock(j->file, err)) && rc != DECANT_UNSUPPORTED)
         return rc;
-    if ((rc = dcn_file_facts(j->file, &facts, err)) || (rc = believe(j->dir, &facts, err)))
+    if ((rc = dcn_file_facts(j->file, &facts, err)))
         return rc;
-    return check_name(j, &facts, err);
+    if ((rc = check_name(j, &facts, err))) {
+        j->made = rc != DECANT_NOT_FOUND; /* what has the name now is another's, and stays */
+        return rc;
+    }
+    return believe(j->dir, &facts, err);
 }
 
 decant_status dcn_journal_begin(dcn_journal *j, const dcn_buf *begin, uint64_t more, decant_error *err)
