@@ -437,9 +437,8 @@ static decant_status free_batch(dcn_drain *d, const dcn_batch *b, decant_error *
 
         if ((rc = dcn_given_check(g, err)))
             return rc;
-        if ((rc = dcn_given_free(g, &d->intent->giving, mark->from, mark->upto, err)) == DECANT_NOMEM)
-            return rc;
-        d->unfreed = d->unfreed || rc;
+        if (dcn_given_free(g, &d->intent->giving, mark->from, mark->upto, err) == DECANT_NOMEM)
+            return DECANT_NOMEM;
     }
     return DECANT_OK;
 }

@@ -37,7 +37,6 @@ typedef struct dcn_drain {
     bool committed; /* it says COMMIT */
     bool aborted;   /* it says ABORT: there is only one way, back */
     bool in_doubt;  /* something failed after which nobody knows what is on the disk: nothing more is done here */
-    bool unfreed;   /* freeing failed: it goes on, while there is room */
 
     dcn_batch *batches;
     uint64_t cells_back; /* of the journal, that marks leave for the way back */

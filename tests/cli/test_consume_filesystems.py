@@ -56,7 +56,7 @@ class Room(Case):
                 folder = self.mounted(kind, 2 * DATA + 300 * MIB)
                 paths, out = images.write_shards(folder, DATA, 16), folder + "/out." + ending
                 room = int(self.plan(paths, out)["room"])
-                self.assertLess(room, 2 * 64 * MIB + MIB)
+                self.assertLess(room, 2 * 64 * MIB + 2 * MIB)
                 self.assertLessEqual(self.consume(folder, paths, out), room)
                 self.assertTrue(64 * MIB <= self.taken <= room, self.taken)
 

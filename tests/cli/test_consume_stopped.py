@@ -12,7 +12,7 @@ import support
 
 NIGHTLY = os.environ.get("NIGHTLY") == "1"
 MIB = 1 << 20
-KINDS = ["ext4", "xfs", "btrfs", "tmpfs"]
+KINDS = os.environ.get("KINDS", "ext4 xfs btrfs tmpfs").split()
 KILLS = os.path.join(os.environ.get("DECANT_BUILD", "build/dev"), "tests/crash_kills")
 RUNS = int(os.environ.get("RUNS", 100))
 FIRST = int(os.environ.get("FIRST", 1))  # seed of the first

@@ -46,16 +46,21 @@ static void invent(plan *p, uint64_t *seed)
     p->giving.items = &p->owned;
 }
 
-static void open_given(plan *p, simdisk *disk, dcn_dir *dir, dcn_given *g)
+static void open_file(dcn_owned *owned, const uint8_t *data, size_t size, simdisk *disk, dcn_dir *dir, dcn_given *g)
 {
     dcn_facts facts;
     decant_error err;
 
-    simdisk_put(disk, "a", p->data, p->size);
+    simdisk_put(disk, "a", data, size);
     CHECK_OK(dcn_dir_stat(dir, "a", &facts, &err), &err);
-    p->owned = (dcn_owned){.name = "a", .file = dcn_identity_of(&facts), .mtime = facts.mtime, .drained = true};
-    CHECK_OK(dcn_given_describe(g, &p->owned, dir, true, &err), &err);
+    *owned = (dcn_owned){.name = "a", .file = dcn_identity_of(&facts), .mtime = facts.mtime, .drained = true};
+    CHECK_OK(dcn_given_describe(g, owned, dir, true, &err), &err);
     CHECK_OK(dcn_given_open(g, &err), &err);
+}
+
+static void open_given(plan *p, simdisk *disk, dcn_dir *dir, dcn_given *g)
+{
+    open_file(&p->owned, p->data, p->size, disk, dir, g);
 }
 
 /* Below a mark each byte that is in a run may have gone, and no other; and what is not freed is padding at most. */
@@ -138,5 +143,91 @@ TEST(given__frees_a_hull_in_one_call)
     dcn_given_close(&g);
     dcn_runs_close(&p.giving.runs);
     dcn_dir_close(&dir);
+    simdisk_free(&disk);
+}
+
+/* Where extents go as a whole, what stays of them is written anew: as it was, however long. */
+TEST(given__leaves_what_it_writes_anew_as_it_was)
+{
+    enum { BLOCK = 4096, ALL = 24 * BLOCK, FROM = 30000, UPTO = 50000 };
+    static uint8_t data[ALL];
+    simdisk *disk = simdisk_new();
+    dcn_owned owned;
+    dcn_giving giving = {.items = &owned, .count = 1, .batch = ALL, .unit = BLOCK};
+    dcn_dir *dir = NULL;
+    size_t len;
+    const uint8_t *now;
+    dcn_given g;
+    decant_error err;
+
+    disk->block = BLOCK;
+    disk->extent = (uint64_t)8 * BLOCK;
+    test_stream(1, data, ALL);
+    CHECK_OK(dcn_runs_add(&giving.runs, &(dcn_run){.len = FROM}, &err), &err);
+    CHECK_OK(dcn_runs_add(&giving.runs, &(dcn_run){.from = UPTO, .to = FROM, .len = ALL - UPTO}, &err), &err);
+    CHECK_OK(dcn_runs_finish(&giving.runs, 1, &err), &err);
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    open_file(&owned, data, ALL, disk, dir, &g);
+    CHECK_OK(dcn_given_free(&g, &giving, 0, ALL, &err), &err);
+    now = simdisk_get(disk, "a", &len);
+    CHECK_BYTES(now + FROM, UPTO - FROM, data + FROM, UPTO - FROM);
+    CHECK_EQ(now[0] | now[ALL - 1], 0);
+    dcn_given_close(&g);
+    dcn_runs_close(&giving.runs);
+    dcn_dir_close(&dir);
+    simdisk_free(&disk);
+}
+
+/* Who writes to it under its own name, which it has while it is whole, keeps it. */
+TEST(given__is_removed_only_as_it_was)
+{
+    simdisk *disk = simdisk_new();
+    dcn_chunk chunk = {"b", 1};
+    dcn_dir *dir = NULL;
+    dcn_file *file = NULL;
+    dcn_owned owned;
+    dcn_facts facts;
+    dcn_given g;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
+    CHECK_OK(dcn_dir_open(dir, "a", DCN_READ | DCN_WRITE, 0, &file, &err), &err);
+    CHECK_OK(dcn_file_write(file, 0, &chunk, 1, &err), &err);
+    CHECK_OK(dcn_given_remove(&g, &err), &err);
+    CHECK_OK(dcn_dir_stat(dir, "a", &facts, &err), &err);
+    CHECK_OK(dcn_file_set_mtime(file, owned.mtime, &err), &err);
+    CHECK_OK(dcn_given_remove(&g, &err), &err);
+    CHECK_FAILS(dcn_dir_stat(dir, "a", &facts, &err), DECANT_NOT_FOUND, &err);
+    dcn_file_close(&file);
+    dcn_given_close(&g);
+    dcn_dir_close(&dir);
+    simdisk_free(&disk);
+}
+
+static uint64_t none(void *ctx, const simdisk_op *op)
+{
+    (void)ctx;
+    (void)op;
+    return 0;
+}
+
+/* Who finds it under its other name is told by it where the journal is. */
+TEST(given__keeps_its_other_name_and_its_note_through_a_power_cut)
+{
+    simdisk *disk = simdisk_new();
+    dcn_dir *dir = NULL;
+    dcn_owned owned;
+    dcn_given g;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
+    CHECK_OK(dcn_given_set_aside(&g, "/journal", &err), &err);
+    dcn_given_close(&g);
+    dcn_dir_close(&dir);
+    simdisk_crash(disk, none, NULL);
+    CHECK_FILE(disk, "a.moving", "aaaa");
+    CHECK(simdisk_has_note(disk, "a.moving"));
     simdisk_free(&disk);
 }
