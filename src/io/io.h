@@ -81,7 +81,8 @@ enum {
     DCN_TRUNCATE = 1 << 4,
     DCN_NO_FOLLOW = 1 << 5, /* a link at the name is refused */
     DCN_ONCE = 1 << 6,      /* written once, front to back: need not stay in the page cache */
-    DCN_NAMELESS = 1 << 7   /* a new file in the folder, but without a name, which is ""; gone when it is closed */
+    DCN_NAMELESS = 1 << 7,  /* a new file in the folder, but without a name, which is ""; gone when it is closed */
+    DCN_REWRITTEN = 1 << 8  /* a new file: what is written over again is to need no room, where that can be asked for */
 };
 
 /* Flags of dcn_dir_rename(). */

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <linux/fs.h>
 #include <linux/magic.h>
 #endif
 
@@ -61,6 +63,21 @@ static decant_status open_nameless(dcn_dir *d, unsigned flags, uint32_t mode, dc
     return rc;
 }
 
+/* btrfs writes elsewhere what is written over, unless a file that is still empty is told otherwise; the rest refuse, or do. */
+static void try_rewriting(int fd)
+{
+#if defined(__linux__)
+    int flags;
+
+    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0) {
+        flags |= FS_NOCOW_FL;
+        ioctl(fd, FS_IOC_SETFLAGS, &flags);
+    }
+#else
+    (void)fd;
+#endif
+}
+
 static decant_status posix_open(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,
                                 decant_error *err)
 {
@@ -77,6 +94,8 @@ static decant_status posix_open(dcn_dir *d, const char *name, unsigned flags, ui
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return dcn_posix_failed(DCN_DO_OPEN, err);
+    if (flags & DCN_REWRITTEN)
+        try_rewriting(fd);
     return dcn_posix_file_new(d->io, fd, dcn_io_join(d->path, name), flags, out, err);
 }
 

@@ -261,7 +261,7 @@ static decant_status put_zeros(stream *s, uint64_t count, decant_error *err)
 
 static decant_status make_file(dcn_journal *j, decant_error *err)
 {
-    unsigned flags = DCN_READ | DCN_WRITE | DCN_CREATE_NEW | DCN_NO_FOLLOW;
+    unsigned flags = DCN_READ | DCN_WRITE | DCN_CREATE_NEW | DCN_NO_FOLLOW | DCN_REWRITTEN;
     dcn_facts facts;
     decant_status rc = dcn_dir_open(j->dir, j->name, flags, 0600, &j->file, err);
 

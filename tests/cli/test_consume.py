@@ -222,6 +222,14 @@ class Gone(Consume):
         self.works("convert", "m.safetensors", "-o", "o.bpk", "--consume", "-f")
         self.assertEqual((self.names(), self.mode("o.bpk")), (["o.bpk"], 0o640))
 
+    def test_replacing_takes_no_more_room_than_a_new_name__30(self):
+        self.big()
+        support.write(self.path("old.bpk"), random.randbytes(BIG))
+        rooms = [int(self.works("plan", "big.safetensors", "-o", out, "--consume", "-f", "--json").document["room"]) for out in ["new.bpk", "old.bpk"]]
+        self.assertEqual(rooms[0], rooms[1])
+        self.works("convert", "big.safetensors", "-o", "old.bpk", "--consume", "-f")
+        self.assertEqual(self.names(), ["old.bpk"])
+
     def test_a_new_file_follows_the_umask(self):
         self.make()
         os.chmod(self.path("m.safetensors"), 0o666)

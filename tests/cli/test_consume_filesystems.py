@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -66,7 +67,7 @@ class Room(Case):
         paths, out = images.write_shards(folder, DATA, 16), folder + "/out.bpk"
         before, room = self.weights(*paths), int(self.plan(paths, out)["room"])
         os.sync()
-        base, seen = images.used(folder), []
+        base, seen, attributes = images.used(folder), [], set()
         process = self.start("convert", *paths, "-o", out, "--consume")
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -75,8 +76,11 @@ class Room(Case):
             support.freeze(process)
             os.sync()
             seen.append(images.used(folder) - base)
+            if os.path.exists(out + ".decant-journal"):  # a mark must need no room
+                attributes.add(subprocess.run(["lsattr", out + ".decant-journal"], capture_output=True, text=True).stdout.split()[0])
             process.send_signal(signal.SIGCONT)
         self.assertEqual(process.returncode, 0)
+        self.assertTrue(attributes and all("C" in each for each in attributes), attributes)
         self.assertTrue(64 * MIB // 2 < max(seen) <= room, (room, seen))
         self.assertEqual(self.weights(out), before)
 
