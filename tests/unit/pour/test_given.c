@@ -231,3 +231,85 @@ TEST(given__keeps_its_other_name_and_its_note_through_a_power_cut)
     CHECK(simdisk_has_note(disk, "a.moving"));
     simdisk_free(&disk);
 }
+
+/* After a sync that failed nobody knows which name it has on the disk: it is not taken back, recovery looks. */
+TEST(given__is_in_doubt_after_a_sync_that_failed)
+{
+    static const dcn_verb syncs[] = {DCN_DO_SYNC, DCN_DO_SYNC_DIR};
+
+    for (size_t i = 0; i < 2; i++) {
+        simdisk *disk = simdisk_new();
+        dcn_dir *dir = NULL;
+        dcn_owned owned;
+        dcn_given g;
+        gates calls;
+        decant_error err;
+
+        CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+        open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
+        gates_up(&calls, &disk->io);
+        gates_fail(&calls, (gates_fault){.one_verb = true, .verb = syncs[i], .status = DECANT_IO});
+        CHECK_FAILS(dcn_given_set_aside(&g, "/journal", &err), DECANT_IO, &err);
+        CHECK(calls.fired && g.in_doubt);
+        gates_down(&calls);
+        dcn_given_close(&g);
+        dcn_dir_close(&dir);
+        simdisk_free(&disk);
+    }
+}
+
+TEST(given__is_not_put_back_over_what_has_its_name_since)
+{
+    simdisk *disk = simdisk_new();
+    dcn_dir *dir = NULL;
+    dcn_owned owned;
+    dcn_given g;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
+    CHECK_OK(dcn_given_set_aside(&g, NULL, &err), &err);
+    simdisk_put_text(disk, "a", "another");
+    CHECK_FAILS(dcn_given_restore(&g, &err), DECANT_CHANGED, &err);
+    CHECK_FILE(disk, "a", "another");
+    CHECK_FILE(disk, "a.moving", "aaaa");
+    dcn_given_close(&g);
+    dcn_dir_close(&dir);
+    simdisk_free(&disk);
+}
+
+typedef struct swapping {
+    dcn_gate gate;
+    simdisk *disk;
+    dcn_dir *dir;
+} swapping;
+
+static decant_status swap_before_opening(void *ctx, const dcn_call *call, decant_error *err)
+{
+    swapping *s = ctx;
+
+    if (call->verb == DCN_DO_OPEN) {
+        s->disk->io.gate = NULL;
+        CHECK_OK(dcn_dir_remove(s->dir, "a", err), err);
+        simdisk_put_text(s->disk, "a", "bbbb");
+    }
+    return DECANT_OK;
+}
+
+TEST(given__is_the_file_that_was_looked_at_though_its_name_is_another_ones_by_then)
+{
+    swapping s = {.gate = {.before = swap_before_opening, .ctx = &s}, .disk = simdisk_new()};
+    dcn_owned owned;
+    dcn_given g;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&s.disk->io, ".", &s.dir, &err), &err);
+    open_file(&owned, (const uint8_t *)"aaaa", 4, s.disk, s.dir, &g);
+    dcn_given_close_file(&g);
+    s.disk->io.gate = &s.gate;
+    CHECK_FAILS(dcn_given_open(&g, &err), DECANT_CHANGED, &err);
+    CHECK(!s.disk->io.gate);
+    dcn_given_close(&g);
+    dcn_dir_close(&s.dir);
+    simdisk_free(&s.disk);
+}
