@@ -654,3 +654,41 @@ TEST(consume__is_undone_or_kept_half_way_as_the_callback_says)
         }
     CHECK(kept > 3);
 }
+
+static decant_status recover_on(simdisk *disk, decant_direction direction, decant_error *err)
+{
+    dcn_env env = {.io = &disk->io, .cut = cut};
+    decant_recover_options options = {.size = sizeof options, .direction = direction};
+    decant_recovery *recovery = NULL;
+    decant_status rc = dcn_recover(&env, "out.bpk", &options, &recovery, err);
+
+    decant_recovery_close(&recovery);
+    return rc;
+}
+
+/* Room for what is put back is taken while there still is the other way. */
+TEST(consume__that_has_no_room_to_be_undone_can_still_be_finished)
+{
+    bool stopped = true;
+    size_t full = 0;
+
+    for (size_t n = 0; stopped; n++) {
+        simdisk *disk = disk_with_model();
+        stopper s = {.left = n, .how = DECANT_STOP_AND_KEEP};
+        decant_model *model = open_on(disk, "in.safetensors", true);
+        decant_error err;
+        decant_status rc = save_stopped(disk, model, &s, &err);
+
+        decant_model_close(&model);
+        stopped = s.stopped;
+        disk->capacity = simdisk_used(disk);
+        if (rc == DECANT_INTERRUPTED && recover_on(disk, DECANT_RECOVER_UNDO, &err)) {
+            disk->capacity = UINT64_MAX;
+            CHECK_OK(recover_on(disk, DECANT_RECOVER_RESUME, &err), &err);
+            CHECK_TEXT(simdisk_names(disk, "."), "out.bpk");
+            full++;
+        }
+        simdisk_free(&disk);
+    }
+    CHECK(full > 0);
+}
