@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/env.h"
+#include "pour/journal.h"
 #include "support/gates.h"
 #include "support/models.h"
 #include "support/recorder.h"
@@ -691,4 +692,68 @@ TEST(consume__that_has_no_room_to_be_undone_can_still_be_finished)
         simdisk_free(&disk);
     }
     CHECK(full > 0);
+}
+
+/* Of a save that was stopped before READY, or half way. */
+static simdisk *disk_with_journal(bool ready)
+{
+    for (size_t n = 0;; n++) {
+        simdisk *disk = disk_with_model();
+        stopper s = {.left = ready ? n : SIZE_MAX, .how = DECANT_STOP_AND_KEEP};
+        decant_model *model = open_on(disk, "in.safetensors", true);
+        gates calls;
+        decant_status rc;
+
+        gates_up(&calls, &disk->io);
+        if (!ready)
+            gates_fail(
+                &calls,
+                (gates_fault){
+                    .one_verb = true, .verb = DCN_DO_SYNC, .name = ".jpart", .status = DECANT_IO, .crash = true});
+        rc = save_stopped(disk, model, &s, NULL);
+        gates_down(&calls);
+        decant_model_close(&model);
+        CHECK(rc);
+        if (!ready || rc == DECANT_INTERRUPTED)
+            return disk;
+        simdisk_free(&disk);
+    }
+}
+
+/* One record or two behind what a journal has, that fit it but not each other. */
+static void check_out_of_order(bool ready, dcn_record_type first, dcn_record_type second)
+{
+    simdisk *disk = disk_with_journal(ready);
+    dcn_record record = {.type = DCN_RECORD_BEGIN};
+    dcn_buf empty = {0};
+    dcn_journal j;
+    dcn_dir *dir = NULL;
+    bool live;
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    CHECK_OK(dcn_journal_open(&j, dir, "out.bpk.decant-journal", true, &live, &err), &err);
+    while (record.type != DCN_RECORD_NONE)
+        CHECK_OK(dcn_journal_next(&j, &record, &err), &err);
+    CHECK_OK(dcn_journal_put(&j, first, &empty, &err), &err);
+    if (second)
+        CHECK_OK(dcn_journal_put(&j, second, &empty, &err), &err);
+    dcn_journal_close(&j);
+    dcn_dir_close(&dir);
+    CHECK_FAILS(recover_on(disk, DECANT_RECOVER_UNDO, &err), DECANT_MALFORMED, &err);
+    CHECK_HAS(err.message, "stands where none can be");
+    simdisk_free(&disk);
+}
+
+TEST(consume__believes_no_record_that_stands_where_none_can_be)
+{
+    check_out_of_order(false, DCN_RECORD_MOVED, 0);
+    check_out_of_order(false, DCN_RECORD_ABORT, 0);
+    check_out_of_order(false, DCN_RECORD_UNMOVED, 0);
+    check_out_of_order(false, DCN_RECORD_COMMIT, 0);
+    check_out_of_order(true, DCN_RECORD_READY, 0);
+    check_out_of_order(true, DCN_RECORD_UNMOVED, 0);
+    check_out_of_order(true, DCN_RECORD_ABORT, DCN_RECORD_MOVED);
+    check_out_of_order(true, DCN_RECORD_ABORT, DCN_RECORD_ABORT);
+    check_out_of_order(true, DCN_RECORD_ABORT, DCN_RECORD_COMMIT);
 }
