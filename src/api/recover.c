@@ -240,7 +240,7 @@ static decant_status check_part(const search *s, const char *part, decant_error 
 {
     const char *hex = part + strlen(part) - strlen(".jpart") - 16;
     uint8_t id[8];
-    char *base;
+    char *base, *path;
     bool known = true;
     decant_status rc;
 
@@ -258,8 +258,11 @@ static decant_status check_part(const search *s, const char *part, decant_error 
     dcn_free(&base);
     if (known)
         return DECANT_OK;
+    if (!(path = dcn_io_join(s->dir->path, part)))
+        return dcn_error_nomem(err);
     rc = dcn_leftovers_lone(s->dir, part, err);
-    dcn_error_path(err, part);
+    dcn_error_path(err, path);
+    dcn_free(&path);
     return rc;
 }
 

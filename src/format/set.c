@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "bytes/moving.h"
 #include "format/format.h"
 #include "format/limit.h"
 #include "format/split.h"
@@ -96,14 +97,27 @@ static bool add_model(struct dcn_beside *b, const char *name)
     return true;
 }
 
+/* What a model is called that is being given up: it is missed, not left out. @param own  of 256 bytes */
+static const char *name_of_moving(const char *name, char *own)
+{
+    size_t len = strlen(name);
+
+    if (!dcn_moving_is_name(name) || len >= 256)
+        return name;
+    snprintf(own, 256, "%.*s", (int)(len - strlen(".moving")), name);
+    return dcn_format_for_path(own) ? own : name;
+}
+
 /* Hidden files are nobody's model: folders that are copied between systems are full of them. */
 static int see_name(void *ctx, const char *name)
 {
     struct dcn_beside *b = ctx;
+    char own[256];
     bool fits;
 
     if (name[0] == '.')
         return 0;
+    name = name_of_moving(name, own);
     if (b->model_count == b->limits->shards && dcn_format_for_path(name)) {
         b->status = dcn_past_limit("the number of models in the folder", (uint64_t)b->model_count + 1,
                                    b->limits->shards, b->err);
@@ -168,6 +182,8 @@ static bool same_set(const char *a, const char *b)
 {
     dcn_split x, y;
 
+    if (strcmp(a, b) == 0) /* one that is given up, and another that has its name since */
+        return true;
     return dcn_split_parse(a, &x) && dcn_split_parse(b, &y) && x.count > 1 && x.stem_len == y.stem_len &&
            x.count == y.count && memcmp(a, b, x.stem_len) == 0 && strcmp(a + x.tail_at, b + y.tail_at) == 0;
 }

@@ -82,8 +82,12 @@ decant_status dcn_drain_begin(dcn_drain *d, dcn_dir *home, decant_error *err)
         return rc;
     if (!(d->given = dcn_alloc(giving->count, sizeof *d->given)))
         return dcn_error_nomem(err);
-    for (size_t i = 0; i < giving->count && rc == DECANT_OK; i++)
-        rc = dcn_given_describe(&d->given[i], &giving->items[i], d->dirs[giving->items[i].folder], d->same_boot, err);
+    for (size_t i = 0; i < giving->count && rc == DECANT_OK; i++) {
+        const dcn_owned *owned = &giving->items[i];
+        const char *folder = owned->folder == DCN_HOME ? home->path : d->intent->folders[owned->folder];
+
+        rc = dcn_given_describe(&d->given[i], owned, d->dirs[owned->folder], folder, d->same_boot, err);
+    }
     return rc;
 }
 

@@ -111,7 +111,9 @@ static decant_status find_folder(dcn_give *give, dcn_dir *dir, const dcn_facts *
     return dcn_intent_folder(&give->intent, path, out, err);
 }
 
-static decant_status check_moving(dcn_dir *dir, const char *name, decant_error *err)
+/* @param home  the source is in the folder of the outputs */
+static decant_status check_moving(const dcn_give_terms *terms, dcn_dir *dir, bool home, const char *name,
+                                  decant_error *err)
 {
     char *moving = NULL;
     dcn_facts facts;
@@ -125,12 +127,18 @@ static decant_status check_moving(dcn_dir *dir, const char *name, decant_error *
                               moving);
         dcn_error_hint(err, "decant recover shows whether it is an interrupted save's; else move it away");
     }
+    for (size_t i = 0; i < terms->landing_count && home && rc == DECANT_NOT_FOUND; i++)
+        if (strcmp(terms->landings[i].name, moving) == 0) {
+            rc = decant_error_set(err, DECANT_SAME_FILE, "the output has the name that it would have meanwhile");
+            dcn_error_hint(err, "choose another name for the output");
+        }
     dcn_free(&moving);
     return rc == DECANT_NOT_FOUND ? DECANT_OK : rc;
 }
 
 /* Checks a source and notes it as given up. */
-static decant_status take(dcn_give *give, dcn_source *source, dcn_dir *home, decant_error *err)
+static decant_status take(dcn_give *give, const dcn_give_terms *terms, dcn_source *source, dcn_dir *home,
+                          decant_error *err)
 {
     const dcn_facts *facts = dcn_source_facts(source);
     dcn_owned *owned = &give->intent.giving.items[give->intent.giving.count];
@@ -149,9 +157,10 @@ static decant_status take(dcn_give *give, dcn_source *source, dcn_dir *home, dec
     }
     if ((rc = dcn_io_split(home->io, dcn_source_path(source), &dir, &name, err)) ||
         (rc = dcn_dir_stat(dir, name, &named, err)) || (rc = dcn_dir_stat(dir, ".", &folder, err)) ||
-        (rc = check_file(&named, &folder, facts, err)) || (rc = check_moving(dir, name, err)) ||
-        (rc = check_alone(give, source, err)) || (rc = check_lock(source, err)) ||
-        (rc = find_folder(give, dir, &folder, home, &owned->folder, err)))
+        (rc = check_file(&named, &folder, facts, err)) ||
+        (rc = find_folder(give, dir, &folder, home, &owned->folder, err)) ||
+        (rc = check_moving(terms, dir, owned->folder == DCN_HOME, name, err)) ||
+        (rc = check_alone(give, source, err)) || (rc = check_lock(source, err)))
         goto done;
     owned->file = dcn_identity_of(facts);
     owned->mtime = facts->mtime;
@@ -199,7 +208,7 @@ static decant_status take_all(dcn_give *give, const dcn_give_terms *terms, dcn_d
     if (!give->intent.giving.items || !give->sources)
         return dcn_error_nomem(err);
     for (size_t i = 0; i < terms->count && rc == DECANT_OK; i++)
-        rc = take(give, terms->owned[i], home, err);
+        rc = take(give, terms, terms->owned[i], home, err);
     return rc;
 }
 

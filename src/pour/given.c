@@ -15,15 +15,16 @@
 
 enum { LOOK = 4096 /* bytes that are looked at together */ };
 
-decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err)
+decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, const char *folder, bool same_boot,
+                                 decant_error *err)
 {
-    *g = (dcn_given){.owned = owned, .dir = dir, .same_boot = same_boot, .mtime = owned->mtime};
+    *g = (dcn_given){.owned = owned, .dir = dir, .folder = folder, .same_boot = same_boot, .mtime = owned->mtime};
     return dcn_moving_name(owned->name, &g->moving, err);
 }
 
 static decant_status blame(const dcn_given *g, const char *name, decant_status rc, decant_error *err)
 {
-    char *path = rc == DECANT_OK || rc == DECANT_NOMEM ? NULL : dcn_io_join(g->dir ? g->dir->path : "", name);
+    char *path = rc == DECANT_OK || rc == DECANT_NOMEM ? NULL : dcn_io_join(g->folder, name);
 
     if (path)
         dcn_error_repath(err, path);
@@ -59,6 +60,13 @@ static decant_status changed(const dcn_given *g, const dcn_facts *now, decant_er
     }
     dcn_error_hint(err, "nothing was touched; put back what was there, or move away what was not, and try again");
     return DECANT_CHANGED;
+}
+
+static decant_status missing(decant_error *err)
+{
+    decant_error_set(err, DECANT_NOT_FOUND, "a file that is given up is not there");
+    dcn_error_hint(err, "nothing was touched; put it back, and try again");
+    return DECANT_NOT_FOUND;
 }
 
 /* What is at one of its names. @param fits  it is the file */
@@ -106,7 +114,7 @@ decant_status dcn_given_open(dcn_given *g, decant_error *err)
         rc = blame(g, name = g->moving, decant_error_set(err, DECANT_EXISTS, "the name is taken that it would have"),
                    err);
     else if (!own_fits && !other_fits)
-        rc = decant_error_set(err, DECANT_NOT_FOUND, "a file that is given up is not there");
+        rc = missing(err);
     else if (other_fits)
         rc = open_as(g, name = g->moving, &other, err);
     else
@@ -126,7 +134,7 @@ decant_status dcn_given_check_whole(const dcn_given *g, decant_error *err)
     decant_status rc = look(g, g->owned->name, &now, &there, &fits, err);
 
     if (rc == DECANT_OK && !there)
-        rc = decant_error_set(err, DECANT_NOT_FOUND, "a file that is given up is not there");
+        rc = missing(err);
     else if (rc == DECANT_OK && (!fits || now.mtime != g->owned->mtime))
         rc = changed(g, &now, err);
     return blame(g, g->owned->name, rc, err);

@@ -11,6 +11,7 @@
 typedef struct dcn_given {
     const dcn_owned *owned; /* [lent] */
     dcn_dir *dir;           /* [lent] */
+    const char *folder;     /* [lent] what that is called, for messages */
     char *moving;           /* its other name */
     dcn_file *file;         /* for reading and writing, locked */
     bool lent;              /* by a source that reads from it */
@@ -26,8 +27,14 @@ typedef struct dcn_given {
     dcn_mark mark;          /* its last one; upto 0: it has none, or all is back */
 } dcn_given;
 
-/* Describes one; nothing is opened. @param dir [lent] outlives it; NULL: it is gone, and the file with it */
-decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, bool same_boot, decant_error *err);
+/*
+ * Describes one; nothing is opened.
+ *
+ * @param dir     [lent] outlives it; NULL: it is gone, and the file with it
+ * @param folder  [lent] the same, by its path
+ */
+decant_status dcn_given_describe(dcn_given *g, const dcn_owned *owned, dcn_dir *dir, const char *folder, bool same_boot,
+                                 decant_error *err);
 
 /*
  * Opens it under the one or the other name. One that has begun may be under both, and its time says nothing.

@@ -601,10 +601,11 @@ decant_status dcn_leftovers_lone(dcn_dir *dir, const char *part, decant_error *e
         return dcn_error_nomem(err);
     decant_error_set(err, DECANT_INTERRUPTED, "there is a file of an interrupted save, '%s', without its journal",
                      part);
-    if (journal[0])
-        dcn_error_hint(err, "put its journal back, '%s', or remove that file", journal);
-    else
-        dcn_error_hint(err, "put its journal back (its name ends in .decant-journal), or remove that file");
+    dcn_error_hint(err,
+                   "put its journal back, %s%s%s; that file may hold all there is of inputs that end in .moving, so "
+                   "remove it only where there are none",
+                   journal[0] ? "'" : "", journal[0] ? journal : "whose name ends in .decant-journal",
+                   journal[0] ? "'" : "");
     return DECANT_INTERRUPTED;
 }
 

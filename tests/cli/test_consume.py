@@ -355,6 +355,14 @@ class Refused(Consume):
                 self.refused(4, "convert", "m.safetensors", "-o", out, "--consume", *force, says="m.safetensors: ")
         self.assertIn("decant edit", self.refused(4, "convert", "m.safetensors", "-o", "m.safetensors", "-f", "--consume").err)
 
+    def test_an_output_that_has_the_other_name_of_an_input(self):
+        self.make("m.safetensors")
+        for words in [["plan"], ["convert"], ["convert", "-f"]]:
+            self.refused(4, words[0], "m.safetensors", "-o", "./m.safetensors.moving", "--to", "burnpack", "--consume", *words[1:],
+                         says=["the name that it would have meanwhile", "choose another name"])
+        os.mkdir(self.path("out"))
+        self.works("convert", "m.safetensors", "-o", "out/m.safetensors.moving", "--to", "burnpack", "--consume")
+
     def test_an_output_that_is_an_input_by_another_mount(self):
         os.mkdir(self.path("in"))
         os.mkdir(self.path("out"))
@@ -558,6 +566,25 @@ class Interrupted(Consume):
             for words in [["ls"], ["convert", "-o", "x.bpk"], ["convert", "-o", "x.bpk", "--consume"], ["cat", "-o", "x"]]:
                 self.refused(5, words[0], path, *words[1:], says=["may be incomplete", "decant recover " + self.path("out")])
 
+    def test_a_folder_is_not_read_without_what_is_incomplete_in_it(self):
+        self.stopped()
+        commands = [["ls"], ["inspect"], ["plan", "-o", "x.bpk"], ["convert", "-o", "x.bpk"], ["convert", "-o", "x.bpk", "--consume"]]
+        for words in commands:
+            self.refused(3, words[0], "in", *words[1:], says=["several models", "found a.safetensors, b.safetensors"])
+        for name in set(os.listdir(self.path("in"))) - set(self.moving()[:1]):
+            os.rename(self.path("in", name), self.path(name))
+        for words in commands:
+            self.refused(5, words[0], "in", *words[1:], says=["may be incomplete", "decant recover " + self.path("out")])
+
+    def test_an_input_that_is_gone_meanwhile_is_named_with_its_folder(self):
+        self.stopped()
+        os.rename(self.path("in"), self.path("elsewhere"))
+        for way in ["--resume", "--undo"]:
+            self.refused(4, "recover", way, "out", says=[self.path("in/a.safetensors") + ": a file", "put it back, and try again"])
+        os.rename(self.path("elsewhere"), self.path("in"))
+        self.works("recover", "--undo", "out")
+        self.check_undone()
+
     def test_a_save_to_the_same_output_is_refused_with_both_commands(self):
         self.stopped()
         self.make("other.safetensors")
@@ -733,7 +760,7 @@ class Interrupted(Consume):
             for way in [[], ["--resume"], ["--undo"]]:
                 self.refused(5, "recover", place, *way, says=["its journal is not there", "out/" + journal])
         names = ["without its journal", "put its journal back, '%s'" % journal]
-        self.refused(5, "recover", "out", says=names)
+        self.refused(5, "recover", "out", says=[*names, "decant: out/o.bpk.decant-", "remove it only where there are none"])
         support.write_model(self.path("other.safetensors"), [])
         self.refused(5, "convert", "other.safetensors", "-o", self.OUT, says=names)
         os.remove(self.path("other.safetensors"))

@@ -54,7 +54,7 @@ static void open_file(dcn_owned *owned, const uint8_t *data, size_t size, simdis
     simdisk_put(disk, "a", data, size);
     CHECK_OK(dcn_dir_stat(dir, "a", &facts, &err), &err);
     *owned = (dcn_owned){.name = "a", .file = dcn_identity_of(&facts), .mtime = facts.mtime, .drained = true};
-    CHECK_OK(dcn_given_describe(g, owned, dir, true, &err), &err);
+    CHECK_OK(dcn_given_describe(g, owned, dir, dir->path, true, &err), &err);
     CHECK_OK(dcn_given_open(g, &err), &err);
 }
 
