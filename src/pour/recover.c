@@ -175,6 +175,17 @@ static decant_status blame_journal(const dcn_dir *dir, const char *name, decant_
     return rc;
 }
 
+/* A file system that is mounted anew may get another number within one boot. The parts lie where the journal does. */
+static decant_status check_mount(dcn_leftover *l, decant_error *err)
+{
+    dcn_facts facts;
+    decant_status rc = dcn_file_facts(l->journal.file, &facts, err);
+
+    if (rc == DECANT_OK && l->stage >= DCN_STAGE_READY && l->intent.outputs[0].part.dev != facts.dev)
+        l->same_boot = false;
+    return rc;
+}
+
 decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name, bool to_act, decant_error *err)
 {
     dcn_self self;
@@ -190,7 +201,7 @@ decant_status dcn_leftover_open(dcn_leftover *l, dcn_dir *dir, const char *name,
         l->stage = DCN_STAGE_LIVE;
         return rc == DECANT_NOMEM ? rc : DECANT_OK;
     }
-    if (rc)
+    if (rc || (rc = check_mount(l, err)))
         return blame_journal(dir, name, rc, err);
     if (to_act && (rc = dcn_dir_sync(dir, err)) == DECANT_OK) /* keeps (2) */
         rc = dcn_journal_trim(&l->journal, err);

@@ -22,7 +22,7 @@ typedef struct dcn_leftover {
     dcn_journal journal;
     dcn_intent intent; /* of NOTHING empty, and of LIVE perhaps */
     dcn_stage stage;
-    bool same_boot;
+    bool same_boot;  /* and the same mount, too: device numbers are what they were */
     dcn_mark *marks; /* the last one of each file that is given up */
     bool *begun;     /* of each: it has had one */
     dcn_buf held;    /* what the outputs hold back, one behind the other */

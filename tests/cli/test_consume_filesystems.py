@@ -180,5 +180,30 @@ class Sharing(Case):
                 self.consume(folder, paths, out, "--layout", "congruent")
 
 
+class Remounted(images.Case):
+    def mount_anew(self, folder):
+        """From another device, as a disk that was pulled out and put in again: the system's number of it is another."""
+        image = os.path.join(os.path.dirname(folder), "image")
+        loop = subprocess.run(["losetup", "-f", "--show", image], check=True, capture_output=True, text=True).stdout.strip()
+        self.addCleanup(subprocess.run, ["losetup", "-d", loop], check=True)  # once it is unmounted
+        before = os.stat(folder).st_dev
+        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["mount", loop, folder], check=True)
+        self.assertNotEqual(os.stat(folder).st_dev, before)
+
+    def test_what_is_mounted_anew_is_recovered_in_the_same_boot(self):
+        for fault in ["renameat2 2", "unlinkat 1"]:  # the part has not got its name; the input is not gone
+            with self.subTest(fault):
+                folder = self.mounted("ext4", 64 << 20)
+                [path], out = images.write_shards(folder, 4 * MIB, 1), folder + "/out.bpk"
+                self.works("convert", path, "-o", self.path("out.bpk"), "-f")
+                stopped = self.decant("convert", path, "-o", out, "--consume", env={"FAULT": fault, **self.faulty()})
+                self.assertEqual((stopped.code, os.path.exists(path + ".moving")), (5, True), stopped)
+                self.mount_anew(folder)
+                self.works("recover", "--resume", out)
+                self.assertEqual(sorted(os.listdir(folder)), ["lost+found", "out.bpk"])
+                self.works("diff", self.path("out.bpk"), out)
+
+
 if __name__ == "__main__":
     support.main()
