@@ -514,13 +514,17 @@ static const dcn_landing *find(const lookup *names, const char *name)
 static const dcn_landing *concerned(const lookup *names, const dcn_leftover *l, const char *journal, decant_status *rc,
                                     decant_error *err)
 {
+    bool unread = l->intent.count == 0; /* or a part of it */
+
     for (size_t i = 0; i < l->intent.count; i++) {
-        const dcn_landing *found = l->intent.outputs[i].name ? find(names, l->intent.outputs[i].name) : NULL;
+        const char *name = l->intent.outputs[i].name;
+        const dcn_landing *found = name ? find(names, name) : NULL;
 
         if (found)
             return found;
+        unread = unread || !name;
     }
-    for (size_t i = 0; i < names->count && l->intent.count == 0; i++) {
+    for (size_t i = 0; i < names->count && unread; i++) {
         char *own = NULL;
         bool same;
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "support/alloc.h"
 #include "support/convoy.h"
 #include "support/gates.h"
 #include "support/salvage.h"
@@ -293,29 +294,97 @@ TEST(recover__takes_no_damaged_COMMIT_for_one_that_was_never_written)
     clear_away(&w);
 }
 
-/* A journal by hand, with a record of a type that this version does not know. */
-TEST(recover__refuses_a_record_of_a_later_version_by_name)
+/* --- journals by hand -------------------------------------------------------------------------------------------------- */
+
+/* One whose BEGIN is about these outputs, of which the last gives it its name; of "s" some bytes are drained, or none are. */
+static void write_journal(dcn_dir *dir, const char *const *names, size_t count, bool drains, const uint8_t *types)
 {
-    simdisk *disk = simdisk_new();
-    dcn_dir *dir = NULL;
+    dcn_promise promises[FILES] = {{.size = 100}, {.size = 100}, {.size = 100}};
+    dcn_owned owned = {.name = "s", .file = {.size = 100}, .drained = true};
+    dcn_run run = {.len = 100};
+    dcn_intent intent = {.outputs = promises, .count = count};
     dcn_journal j;
-    dcn_leftover l;
-    dcn_buf begin = {0}, nothing = {0};
-    dcn_promise one = {.name = "a"};
+    dcn_buf begin = {0}, data = {0};
     decant_error err;
 
-    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+    for (size_t i = 0; i < count; i++)
+        promises[i].name = names[i];
+    if (drains) {
+        intent.giving = (dcn_giving){.items = &owned, .count = 1, .batch = 100, .unit = 64};
+        intent.giving.runs.items = &run;
+        intent.giving.runs.count = 1;
+    }
     CHECK_OK(dcn_journal_create(&j, dir, "c.bin", &err), &err);
-    dcn_intent_put_begin(&(dcn_intent){.outputs = &one, .count = 1}, &begin);
-    CHECK_OK(dcn_journal_begin(&j, &begin, 1, &err), &err);
-    CHECK_OK(dcn_journal_put(&j, (dcn_record_type)9, &nothing, &err), &err);
-    dcn_journal_close(&j);
-    CHECK_FAILS(dcn_leftover_open(&l, dir, journal, true, &err), DECANT_UNSUPPORTED, &err);
-    CHECK_HAS(err.found, "type 9");
-    dcn_leftover_close(&l);
+    dcn_intent_put_begin(&intent, &begin);
+    CHECK_OK(dcn_journal_begin(&j, &begin, 8, &err), &err);
+    for (; *types; types++) {
+        data.len = 0;
+        if (*types == DCN_RECORD_READY || *types == DCN_RECORD_COMMIT)
+            dcn_intent_put_commit(&intent, &data);
+        if (*types == DCN_RECORD_MOVED || *types == DCN_RECORD_UNMOVED)
+            dcn_mark_put(&(dcn_mark){.upto = 50}, &data);
+        CHECK_OK(dcn_journal_put(&j, (dcn_record_type)*types, &data, &err), &err);
+    }
+    CHECK_OK(dcn_journal_sync(&j, &err), &err);
+    dcn_buf_close(&data);
     dcn_buf_close(&begin);
-    dcn_dir_close(&dir);
-    simdisk_free(&disk);
+    dcn_journal_close(&j);
+}
+
+TEST(recover__refuses_records_that_stand_where_none_can_and_such_of_a_later_version)
+{
+    enum { BEGIN = DCN_RECORD_BEGIN, READY, MOVED, ABORT, UNMOVED, COMMIT, LATER = 9 };
+    static const char *const names[] = {"c.bin"};
+    static const struct {
+        uint8_t types[5];
+        bool drains;
+        int says; /* the type of the record that is refused */
+    } cases[] = {
+        {{LATER}, false, LATER},
+        {{BEGIN}, true, BEGIN},
+        {{READY}, false, READY}, /* nothing is drained */
+        {{READY, READY}, true, READY},
+        {{READY, COMMIT, READY}, true, READY},
+        {{MOVED}, true, MOVED},
+        {{READY, ABORT, MOVED}, true, MOVED},
+        {{READY, COMMIT, MOVED}, true, MOVED},
+        {{ABORT}, true, ABORT},
+        {{READY, ABORT, ABORT}, true, ABORT},
+        {{READY, COMMIT, ABORT}, true, ABORT},
+        {{READY, UNMOVED}, true, UNMOVED},
+        {{COMMIT}, true, COMMIT},
+        {{READY, ABORT, COMMIT}, true, COMMIT},
+        {{COMMIT}, false, 0},
+        {{READY, MOVED, MOVED}, true, 0},
+        {{READY, MOVED, ABORT, UNMOVED}, true, 0},
+        {{READY, MOVED, COMMIT}, true, 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool is_later = cases[i].says == LATER || cases[i].says == BEGIN;
+        simdisk *disk = simdisk_new();
+        dcn_dir *dir = NULL;
+        dcn_leftover l;
+        char type[16];
+        decant_error err;
+
+        CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
+        write_journal(dir, names, 1, cases[i].drains, cases[i].types);
+        if (!cases[i].says) {
+            CHECK_OK(dcn_leftover_open(&l, dir, journal, true, &err), &err);
+        } else {
+            CHECK_FAILS(dcn_leftover_open(&l, dir, journal, true, &err),
+                        is_later ? DECANT_UNSUPPORTED : DECANT_MALFORMED, &err);
+            snprintf(type, sizeof type, "of type %d", cases[i].says);
+            CHECK_HAS(is_later ? err.found : err.message, type);
+            CHECK(err.hint[0]);
+            CHECK_TEXT(err.path, journal);
+        }
+        dcn_leftover_close(&l);
+        CHECK_TEXT(simdisk_names(disk, "."), journal);
+        dcn_dir_close(&dir);
+        simdisk_free(&disk);
+    }
 }
 
 TEST(recover__takes_no_name_that_leads_out_of_the_folder)
@@ -423,4 +492,157 @@ TEST(two_saves__to_the_same_files_at_once_do_not_disturb_each_other)
     CHECK_FILE(disk, journal, "of another process");
     convoy_close(&c);
     simdisk_free(&disk);
+}
+
+/* A journal that cannot be read is about the outputs that it names, and about that which it has its name from. */
+TEST(a_save__stops_before_a_journal_of_its_own_that_it_cannot_read)
+{
+    static const char *const names[] = {"a.bin", "in/valid", "c.bin"};
+    static const struct {
+        const char *output;
+        decant_status wanted;
+    } cases[] = {{"a.bin", DECANT_UNSUPPORTED}, {"b.bin", DECANT_OK}, {"c.bin", DECANT_UNSUPPORTED}};
+    wreck w = {.disk = simdisk_new()};
+    decant_error err;
+
+    CHECK_OK(dcn_io_open_dir(&w.disk->io, ".", &w.dir, &err), &err);
+    write_journal(w.dir, names, 3, false, (const uint8_t[]){DCN_RECORD_NONE});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t undone;
+        decant_status rc = clear(&w, cases[i].output, false, &undone, &err);
+
+        CHECK_EQ(rc, cases[i].wanted);
+        if (rc)
+            CHECK_HAS(err.hint, "recover with that version");
+        CHECK_EQ(undone, 0);
+        CHECK_TEXT(simdisk_names(w.disk, "."), journal);
+    }
+    dcn_dir_close(&w.dir);
+    simdisk_free(&w.disk);
+}
+
+static decant_status clear_all(const wreck *w, size_t *undone, decant_error *err)
+{
+    dcn_landing landings[FILES + 1] = {{"z.bin", "z.bin", 10}};
+
+    for (size_t i = 0; i < FILES; i++)
+        landings[1 + i] = (dcn_landing){convoy_name(i), convoy_name(i), 10};
+    *undone = 0;
+    return dcn_leftovers_clear(w->dir, landings, FILES + 1, false, undone, err);
+}
+
+/* What a save undoes first, in any order of its outputs, can be tried again whatever fails of it. */
+TEST(a_save__can_try_again_to_undo_an_earlier_one_whichever_call_or_allocation_fails)
+{
+    for (int memory = 0; memory < 2; memory++) {
+        bool fired = true;
+
+        for (size_t n = 0; fired; n++) {
+            decant_status rc;
+            size_t undone;
+            gates g;
+            wreck w;
+            decant_error err;
+
+            strand(&w, NULL, true);
+            gates_up(&g, &w.disk->io);
+            if (memory)
+                test_alloc_fail(n);
+            else
+                gates_fail(&g, (gates_fault){.nth = n, .status = DECANT_IO});
+            rc = clear_all(&w, &undone, &err);
+            fired = memory ? test_alloc_fired() : g.fired;
+            test_alloc_disarm();
+            gates_down(&g);
+            if (memory)
+                CHECK_EQ(rc, fired ? DECANT_NOMEM : DECANT_OK);
+            else
+                CHECK(fired || rc == DECANT_OK);
+            CHECK_OK(clear_all(&w, &undone, &err), &err);
+            CHECK_TEXT(simdisk_names(w.disk, "."), "a.bin b.bin c.bin");
+            for (size_t i = 0; i < FILES; i++)
+                CHECK_FILE(w.disk, convoy_name(i), "old");
+            clear_away(&w);
+        }
+    }
+}
+
+/* Of one that is complete, a file of which has both names: what is done with it. */
+TEST(recover__can_be_tried_again_whichever_allocation_of_it_fails)
+{
+    bool fired = true;
+
+    for (size_t n = 0; fired; n++) {
+        decant_status rc;
+        char part[256] = "";
+        wreck w;
+        decant_error err;
+
+        strand(&w, "b.bin", true);
+        sscanf(strstr(simdisk_names(w.disk, "."), "b.bin.decant-"), "%255s", part);
+        part[0] = 'a';
+        CHECK_OK(dcn_dir_link(w.dir, "a.bin", part, &err), &err);
+        test_alloc_fail(n);
+        rc = act(&w, true, &err);
+        fired = test_alloc_fired();
+        test_alloc_disarm();
+        CHECK(rc == DECANT_OK || (fired && rc == DECANT_NOMEM));
+        if (rc)
+            CHECK_OK(act(&w, true, &err), &err);
+        for (size_t i = 0; i < FILES; i++)
+            CHECK(convoy_landed(&w.c, w.disk, i));
+        CHECK_TEXT(simdisk_names(w.disk, "."), "a.bin b.bin c.bin");
+        clear_away(&w);
+    }
+}
+
+/* A part of ours that somebody else owns by now is not removed; nor one that no journal speaks of, which names the journal. */
+TEST(a_save__leaves_parts_alone_that_are_no_more_its_own)
+{
+    static const char stray[] = "b.bin.decant-0123456789abcdef.jpart";
+    size_t undone;
+    wreck w;
+    decant_error err;
+
+    strand(&w, NULL, false);
+    simdisk_give_away(w.disk, w.part);
+    check_stuck(&w, DECANT_BAD_CALL, DECANT_CHANGED);
+    clear_away(&w);
+
+    strand(&w, NULL, false);
+    simdisk_put_text(w.disk, stray, "the only copy");
+    CHECK_FAILS(clear(&w, "b.bin", false, &undone, &err), DECANT_INTERRUPTED, &err);
+    CHECK_HAS(err.message, stray);
+    CHECK_HAS(err.hint, ".decant-journal");
+    CHECK_TEXT(err.path, "b.bin");
+    CHECK_EQ(undone, 1);
+    CHECK_TEXT(simdisk_names(w.disk, "."), stray);
+    CHECK_OK(clear(&w, "a.bin", false, &undone, &err), &err);
+    clear_away(&w);
+}
+
+/* What another process does between two looks: a journal that was listed is gone, or a part. */
+TEST(a_save__goes_on_where_what_was_in_its_way_has_gone_meanwhile)
+{
+    static const char *const gone[] = {journal, "a.bin.decant-"};
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t undone;
+        gates g;
+        wreck w;
+        decant_error err;
+
+        strand(&w, "a.bin", false);
+        if (i)
+            CHECK_OK(dcn_dir_remove(w.dir, journal, &err), &err);
+        gates_up(&g, &w.disk->io);
+        gates_fail(
+            &g,
+            (gates_fault){
+                .one_verb = true, .verb = DCN_DO_STAT, .name = gone[i], .status = DECANT_NOT_FOUND, .forever = true});
+        CHECK_EQ(clear(&w, "a.bin", false, &undone, &err), i ? DECANT_OK : DECANT_INTERRUPTED);
+        CHECK(g.fired);
+        gates_down(&g);
+        clear_away(&w);
+    }
 }
