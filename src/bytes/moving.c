@@ -11,11 +11,11 @@
 #define NOTE_ENDING ".decant"
 #define MAGIC "DCNTNOTE" /* of a note in a file; then the path of the journal with its NUL */
 
-enum { NAME_MOST = 255, HEAD = sizeof MAGIC - 1 };
+enum { HEAD = sizeof MAGIC - 1 };
 
 static decant_status put_ending(const char *name, const char *ending, char **out, decant_error *err)
 {
-    size_t len = strlen(name), most = NAME_MOST - strlen(ending);
+    size_t len = strlen(name), most = DCN_NAME_MOST - strlen(ending);
     dcn_buf text = {0};
     decant_status rc;
 

@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 enum {
-    NAME_MOST = 255,  /* bytes of a file's name */
     LINK_MOST = 4096, /* bytes of a path that a link holds */
     HOPS = 40         /* links in a row, as Linux has it */
 };
@@ -34,7 +33,7 @@ bool dcn_input_name_is_plain(const char *name, size_t len)
 /* Whether it names a file of a folder, and nothing else, on every system. */
 static bool is_bare(const char *name, size_t len)
 {
-    return len > 0 && len <= NAME_MOST && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+    return len > 0 && len <= DCN_NAME_MOST && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
            dcn_input_name_is_plain(name, len);
 }
 

@@ -152,6 +152,8 @@ struct dcn_io {
     const dcn_gate *gate; /* NULL: none */
 };
 
+enum { DCN_NAME_MOST = 255 /* bytes of a name: NAME_MAX of every file system that Linux writes to */ };
+
 /* A folder. Names are bare: no slash. */
 typedef struct dcn_dir_ops {
     decant_status (*open)(dcn_dir *d, const char *name, unsigned flags, uint32_t mode, dcn_file **out,

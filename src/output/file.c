@@ -27,9 +27,8 @@
 
 enum {
     HEX = 16,
-    NAME_MOST = 255, /* NAME_MAX of every file system that Linux writes to */
-    TRIES = 16,      /* names for a part, before something must be wrong */
-    ID = 16,         /* bytes of a transaction */
+    TRIES = 16, /* names for a part, before something must be wrong */
+    ID = 16,    /* bytes of a transaction */
     STAMP_MOST = sizeof STAMP - 1 + ID + DCN_PART_JOURNAL
 };
 
@@ -82,7 +81,7 @@ static decant_status hold(file_output *f, const dcn_plan *plan, decant_error *er
  */
 static const char *kept_of(const char *name, const char *end)
 {
-    size_t len = strlen(name), most = NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - strlen(end);
+    size_t len = strlen(name), most = DCN_NAME_MOST - (sizeof PART_MIDDLE - 1) - HEX - strlen(end);
 
     if (len <= most)
         return name;

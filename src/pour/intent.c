@@ -34,7 +34,6 @@ enum {
     FILE_LEAST = 2 + 1 + 4 + IDENTITY + 8, /* of a file to remove, and of a source */
     RUN = 4 + 4 + 8 + 8 + 8,               /* of a run */
     HELD_MOST = 64 << 10,                  /* of an output */
-    NAME_MOST = 255,
     PATH_MOST = 4096
 };
 
@@ -380,7 +379,7 @@ static dcn_identity take_identity(dcn_reader *r)
 /* A bare name: what is not one would lead out of the folder. */
 static bool is_bare(const uint8_t *name, size_t len)
 {
-    return name && len && len <= NAME_MOST && !memchr(name, '/', len) && !memchr(name, '\0', len) &&
+    return name && len && len <= DCN_NAME_MOST && !memchr(name, '/', len) && !memchr(name, '\0', len) &&
            !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 

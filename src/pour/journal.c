@@ -65,7 +65,6 @@ enum {
     CHECKSUM_AT = 24,  /* in a cell */
     HEADER_SIZE = 64,  /* what the checksum of the header covers stands before it */
     PIECE = 512,       /* cells */
-    NAME_MOST = 255,   /* bytes of a file's name */
     OTHERS_WRITE = 022 /* of a mode */
 };
 
@@ -78,7 +77,7 @@ decant_status dcn_journal_name(const char *name, char **out, decant_error *err)
     dcn_buf text = {0};
     decant_status rc;
 
-    dcn_buf_put(&text, name, dcn_utf8_cut(name, strlen(name), NAME_MOST - (sizeof ENDING - 1)));
+    dcn_buf_put(&text, name, dcn_utf8_cut(name, strlen(name), DCN_NAME_MOST - (sizeof ENDING - 1)));
     dcn_buf_put(&text, ENDING, sizeof ENDING);
     if ((rc = dcn_buf_check(&text, err)))
         dcn_buf_close(&text);

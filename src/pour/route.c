@@ -9,8 +9,7 @@
 #include "output/output.h"
 
 enum {
-    NAME_MOST = 255, /* bytes of a file's name */
-    ALL_WRITE = 02,  /* of a folder's mode */
+    ALL_WRITE = 02, /* of a folder's mode */
     STICKY = 01000
 };
 
@@ -259,10 +258,10 @@ static decant_status check_landing(dcn_routes *routes, dcn_dir *dir, const dcn_f
     bool replaces;
     decant_status rc;
 
-    if (strlen(landing->name) > NAME_MOST) {
+    if (strlen(landing->name) > DCN_NAME_MOST) {
         rc = decant_error_set(err, DECANT_BAD_CALL, "the name is too long");
         dcn_error_found(err, "%zu bytes", strlen(landing->name));
-        dcn_error_expected(err, "at most %d", NAME_MOST);
+        dcn_error_expected(err, "at most %d", DCN_NAME_MOST);
         dcn_error_hint(err, "choose a shorter one");
         return rc;
     }
