@@ -284,7 +284,7 @@ static decant_status orphaned(const search *s, const char *input, const char *jo
     return rc;
 }
 
-/* What is noted on a file: where the journal is. @param out  of `size` bytes, "": nothing is */
+/* What is noted on a file: where the journal is. @param out  "": nothing is */
 static decant_status read_note(const search *s, const char *name, char out[DCN_MOVING_NOTE], bool *there,
                                decant_error *err)
 {
@@ -356,7 +356,7 @@ static int note_input(void *ctx, const char *name)
 {
     dcn_buf *inputs = ctx;
 
-    if (dcn_moving_is_name(name))
+    if (dcn_moving_base(name))
         dcn_buf_put(inputs, name, strlen(name) + 1);
     return inputs->failed;
 }

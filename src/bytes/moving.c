@@ -38,11 +38,11 @@ decant_status dcn_moving_name(const char *name, char **out, decant_error *err)
     return put_ending(name, ENDING, out, err);
 }
 
-bool dcn_moving_is_name(const char *name)
+size_t dcn_moving_base(const char *name)
 {
     size_t len = strlen(name), end = sizeof ENDING - 1;
 
-    return len > end && strcmp(name + len - end, ENDING) == 0;
+    return len > end && strcmp(name + len - end, ENDING) == 0 ? len - end : 0;
 }
 
 /* --- the file beside it ---------------------------------------------------------------------------------------------- */

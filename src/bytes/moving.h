@@ -13,8 +13,8 @@ enum { DCN_MOVING_NOTE = 4096 /* bytes of the journal's path, with its NUL */ };
 /* "<name>.moving", cut at its beginning where that is too long. @param out [owned] */
 decant_status dcn_moving_name(const char *name, char **out, decant_error *err);
 
-/* Whether a name ends like that. */
-bool dcn_moving_is_name(const char *name);
+/* Bytes of the name that it had, of which they are the beginning; 0: the name does not end like that. */
+size_t dcn_moving_base(const char *name);
 
 /*
  * Notes the path of a journal, if there is a way to.

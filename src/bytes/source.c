@@ -103,7 +103,7 @@ decant_status dcn_source_check_given(dcn_dir *dir, const char *name, decant_stat
 
     if (rc == DECANT_NOT_FOUND)
         given = dcn_moving_name(name, &moving, err);
-    else if (rc || !dcn_moving_is_name(name))
+    else if (rc || !dcn_moving_base(name))
         return rc;
     if (given == DECANT_OK &&
         dcn_dir_open(dir, moving ? moving : name, DCN_READ | DCN_NO_FOLLOW, 0, &file, NULL) == DECANT_OK)
@@ -144,7 +144,7 @@ decant_status dcn_source_open(dcn_io *io, const char *path, dcn_source **out, de
     char *name = NULL;
     decant_status rc = dcn_io_open(io, path, DCN_READ, &file, err);
 
-    if ((rc == DECANT_NOT_FOUND || (rc == DECANT_OK && dcn_moving_is_name(path))) &&
+    if ((rc == DECANT_NOT_FOUND || (rc == DECANT_OK && dcn_moving_base(path))) &&
         dcn_io_split(io, path, &dir, &name, NULL) == DECANT_OK)
         rc = dcn_source_check_given(dir, name, rc, err);
     if (rc == DECANT_OK)

@@ -97,14 +97,15 @@ static bool add_model(struct dcn_beside *b, const char *name)
     return true;
 }
 
-/* What a model is called that is being given up: it is missed, not left out. @param own  of 256 bytes */
-static const char *name_of_moving(const char *name, char *own)
+/* What a model is called that is being given up: it is missed, not left out. */
+static const char *name_of_moving(const char *name, char own[DCN_NAME_MOST + 1])
 {
-    size_t len = strlen(name);
+    size_t len = dcn_moving_base(name);
 
-    if (!dcn_moving_is_name(name) || len >= 256)
+    if (!len || len > DCN_NAME_MOST)
         return name;
-    snprintf(own, 256, "%.*s", (int)(len - strlen(".moving")), name);
+    memcpy(own, name, len);
+    own[len] = '\0';
     return dcn_format_for_path(own) ? own : name;
 }
 
@@ -112,7 +113,7 @@ static const char *name_of_moving(const char *name, char *own)
 static int see_name(void *ctx, const char *name)
 {
     struct dcn_beside *b = ctx;
-    char own[256];
+    char own[DCN_NAME_MOST + 1];
     bool fits;
 
     if (name[0] == '.')
