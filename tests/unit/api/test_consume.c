@@ -267,6 +267,18 @@ TEST(consume__writes_nothing_between_what_it_moves)
     simdisk_free(&disk);
 }
 
+TEST(consume__that_is_none_of_its_options_is_refused)
+{
+    simdisk *disk = disk_with_model();
+    decant_model *model = open_on(disk, "in.safetensors", true);
+    decant_error err;
+
+    CHECK_FAILS(save_on(disk, model, "out.bpk", (decant_consume)3, NULL, &err), DECANT_BAD_CALL, &err);
+    decant_model_close(&model);
+    CHECK_TEXT(simdisk_names(disk, "."), "in.safetensors");
+    simdisk_free(&disk);
+}
+
 TEST(consume__tells_how_much_room_it_took)
 {
     simdisk *disk = disk_with_model();
