@@ -178,31 +178,49 @@ TEST(given__leaves_what_it_writes_anew_as_it_was)
     simdisk_free(&disk);
 }
 
+/* "a", of four bytes, open. */
+typedef struct small {
+    simdisk *disk;
+    dcn_dir *dir;
+    dcn_owned owned;
+    dcn_given g;
+} small;
+
+static void make_small(small *s)
+{
+    decant_error err;
+
+    s->disk = simdisk_new();
+    CHECK_OK(dcn_io_open_dir(&s->disk->io, ".", &s->dir, &err), &err);
+    open_file(&s->owned, (const uint8_t *)"aaaa", 4, s->disk, s->dir, &s->g);
+}
+
+static void close_small(small *s)
+{
+    dcn_given_close(&s->g);
+    dcn_dir_close(&s->dir);
+}
+
 /* Who writes to it under its own name, which it has while it is whole, keeps it. */
 TEST(given__is_removed_only_as_it_was)
 {
-    simdisk *disk = simdisk_new();
     dcn_chunk chunk = {"b", 1};
-    dcn_dir *dir = NULL;
     dcn_file *file = NULL;
-    dcn_owned owned;
     dcn_facts facts;
-    dcn_given g;
+    small s;
     decant_error err;
 
-    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
-    open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
-    CHECK_OK(dcn_dir_open(dir, "a", DCN_READ | DCN_WRITE, 0, &file, &err), &err);
+    make_small(&s);
+    CHECK_OK(dcn_dir_open(s.dir, "a", DCN_READ | DCN_WRITE, 0, &file, &err), &err);
     CHECK_OK(dcn_file_write(file, 0, &chunk, 1, &err), &err);
-    CHECK_OK(dcn_given_remove(&g, &err), &err);
-    CHECK_OK(dcn_dir_stat(dir, "a", &facts, &err), &err);
-    CHECK_OK(dcn_file_set_mtime(file, owned.mtime, &err), &err);
-    CHECK_OK(dcn_given_remove(&g, &err), &err);
-    CHECK_FAILS(dcn_dir_stat(dir, "a", &facts, &err), DECANT_NOT_FOUND, &err);
+    CHECK_OK(dcn_given_remove(&s.g, &err), &err);
+    CHECK_OK(dcn_dir_stat(s.dir, "a", &facts, &err), &err);
+    CHECK_OK(dcn_file_set_mtime(file, s.owned.mtime, &err), &err);
+    CHECK_OK(dcn_given_remove(&s.g, &err), &err);
+    CHECK_FAILS(dcn_dir_stat(s.dir, "a", &facts, &err), DECANT_NOT_FOUND, &err);
     dcn_file_close(&file);
-    dcn_given_close(&g);
-    dcn_dir_close(&dir);
-    simdisk_free(&disk);
+    close_small(&s);
+    simdisk_free(&s.disk);
 }
 
 static uint64_t none(void *ctx, const simdisk_op *op)
@@ -215,21 +233,16 @@ static uint64_t none(void *ctx, const simdisk_op *op)
 /* Who finds it under its other name is told by it where the journal is. */
 TEST(given__keeps_its_other_name_and_its_note_through_a_power_cut)
 {
-    simdisk *disk = simdisk_new();
-    dcn_dir *dir = NULL;
-    dcn_owned owned;
-    dcn_given g;
+    small s;
     decant_error err;
 
-    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
-    open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
-    CHECK_OK(dcn_given_set_aside(&g, "/journal", &err), &err);
-    dcn_given_close(&g);
-    dcn_dir_close(&dir);
-    simdisk_crash(disk, none, NULL);
-    CHECK_FILE(disk, "a.moving", "aaaa");
-    CHECK(simdisk_has_note(disk, "a.moving"));
-    simdisk_free(&disk);
+    make_small(&s);
+    CHECK_OK(dcn_given_set_aside(&s.g, "/journal", &err), &err);
+    close_small(&s);
+    simdisk_crash(s.disk, none, NULL);
+    CHECK_FILE(s.disk, "a.moving", "aaaa");
+    CHECK(simdisk_has_note(s.disk, "a.moving"));
+    simdisk_free(&s.disk);
 }
 
 /* After a sync that failed nobody knows which name it has on the disk: it is not taken back, recovery looks. */
@@ -238,55 +251,40 @@ TEST(given__is_in_doubt_after_a_sync_that_failed)
     static const dcn_verb syncs[] = {DCN_DO_SYNC, DCN_DO_SYNC_DIR};
 
     for (size_t i = 0; i < 2; i++) {
-        simdisk *disk = simdisk_new();
-        dcn_dir *dir = NULL;
-        dcn_owned owned;
-        dcn_given g;
+        small s;
         gates calls;
         decant_error err;
 
-        CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
-        open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
-        gates_up(&calls, &disk->io);
+        make_small(&s);
+        gates_up(&calls, &s.disk->io);
         gates_fail(&calls, (gates_fault){.one_verb = true, .verb = syncs[i], .status = DECANT_IO});
-        CHECK_FAILS(dcn_given_set_aside(&g, "/journal", &err), DECANT_IO, &err);
-        CHECK(calls.fired && g.in_doubt);
+        CHECK_FAILS(dcn_given_set_aside(&s.g, "/journal", &err), DECANT_IO, &err);
+        CHECK(calls.fired && s.g.in_doubt);
         gates_down(&calls);
-        dcn_given_close(&g);
-        dcn_dir_close(&dir);
-        simdisk_free(&disk);
+        close_small(&s);
+        simdisk_free(&s.disk);
     }
 }
 
 TEST(given__is_not_put_back_over_what_has_its_name_since)
 {
-    simdisk *disk = simdisk_new();
-    dcn_dir *dir = NULL;
-    dcn_owned owned;
-    dcn_given g;
+    small s;
     decant_error err;
 
-    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
-    open_file(&owned, (const uint8_t *)"aaaa", 4, disk, dir, &g);
-    CHECK_OK(dcn_given_set_aside(&g, NULL, &err), &err);
-    simdisk_put_text(disk, "a", "another");
-    CHECK_FAILS(dcn_given_restore(&g, &err), DECANT_CHANGED, &err);
-    CHECK_FILE(disk, "a", "another");
-    CHECK_FILE(disk, "a.moving", "aaaa");
-    dcn_given_close(&g);
-    dcn_dir_close(&dir);
-    simdisk_free(&disk);
+    make_small(&s);
+    CHECK_OK(dcn_given_set_aside(&s.g, NULL, &err), &err);
+    simdisk_put_text(s.disk, "a", "another");
+    CHECK_FAILS(dcn_given_restore(&s.g, &err), DECANT_CHANGED, &err);
+    CHECK_FILE(s.disk, "a", "another");
+    CHECK_FILE(s.disk, "a.moving", "aaaa");
+    close_small(&s);
+    simdisk_free(&s.disk);
 }
 
-typedef struct swapping {
-    dcn_gate gate;
-    simdisk *disk;
-    dcn_dir *dir;
-} swapping;
-
+/* Another file comes under its name between the look at it and the opening. */
 static decant_status swap_before_opening(void *ctx, const dcn_call *call, decant_error *err)
 {
-    swapping *s = ctx;
+    small *s = ctx;
 
     if (call->verb == DCN_DO_OPEN) {
         s->disk->io.gate = NULL;
@@ -298,18 +296,15 @@ static decant_status swap_before_opening(void *ctx, const dcn_call *call, decant
 
 TEST(given__is_the_file_that_was_looked_at_though_its_name_is_another_ones_by_then)
 {
-    swapping s = {.gate = {.before = swap_before_opening, .ctx = &s}, .disk = simdisk_new()};
-    dcn_owned owned;
-    dcn_given g;
+    small s;
+    const dcn_gate gate = {.before = swap_before_opening, .ctx = &s};
     decant_error err;
 
-    CHECK_OK(dcn_io_open_dir(&s.disk->io, ".", &s.dir, &err), &err);
-    open_file(&owned, (const uint8_t *)"aaaa", 4, s.disk, s.dir, &g);
-    dcn_given_close_file(&g);
-    s.disk->io.gate = &s.gate;
-    CHECK_FAILS(dcn_given_open(&g, &err), DECANT_CHANGED, &err);
+    make_small(&s);
+    dcn_given_close_file(&s.g);
+    s.disk->io.gate = &gate;
+    CHECK_FAILS(dcn_given_open(&s.g, &err), DECANT_CHANGED, &err);
     CHECK(!s.disk->io.gate);
-    dcn_given_close(&g);
-    dcn_dir_close(&s.dir);
+    close_small(&s);
     simdisk_free(&s.disk);
 }
