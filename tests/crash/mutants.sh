@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 build=build/mutants
-tests=(tests/unit/pour/test_journal.c tests/unit/pour/test_runs.c tests/unit/pour/test_given.c tests/crash/test_meddling.c
+tests=(tests/unit/pour/test_journal.c tests/unit/pour/test_runs.c tests/unit/pour/test_given.c tests/crash/test_meddling.c tests/crash/test_losing.c
     tests/unit/output/test_file.c tests/unit/pour/test_pour.c tests/unit/pour/test_crew.c tests/fault/test_pour.c
     tests/crash/test_pour.c tests/memory/test_laziness.c tests/unit/pour/test_outputs.c tests/unit/pour/test_recover.c
     tests/unit/api/test_consume.c tests/fault/test_outputs.c tests/fault/test_consume.c tests/crash/test_outputs.c tests/crash/test_consume.c)

@@ -2,80 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support/caravan.h"
-#include "support/gates.h"
+#include "support/stopped.h"
 
 /*
  * What others do to the files of a save that gives its inputs up, while it works and when it has been stopped: nothing that they
  * have done is lost, nor is a byte of the inputs; what does not fit stops recovery, which says so, before it touches anything.
  */
-enum { PART_NAME = 64 };
-
-static const char journal[] = "p.decant-journal";
-
-/* A scene in which batches begin where units do. */
-static const caravan_scene even = {.name = "even",
-                                   .sources = {{.name = "s/a", .len = 384}},
-                                   .outputs = {{.name = "p", .held = 16, .pieces = {{-1, 0, 64}, {0, 0, 384}}}},
-                                   .batch = 128,
-                                   .unit = 64};
-
-/* The save is killed at the n-th of the calls of a verb on a name that holds a text. NULL: there are no so many. */
-static simdisk *killed_before(caravan *c, bool any, dcn_verb verb, const char *name, size_t n)
-{
-    simdisk *disk = caravan_disk(c), *killed = NULL;
-    gates g;
-    decant_error err;
-
-    gates_up(&g, &disk->io);
-    gates_fail(&g, (gates_fault){.nth = n,
-                                 .one_verb = !any,
-                                 .verb = verb,
-                                 .name = name,
-                                 .status = DECANT_IO,
-                                 .os_code = EIO,
-                                 .crash = true});
-    (void)!caravan_pour(c, disk, &(caravan_how){0}, &err);
-    if (g.fired)
-        killed = simdisk_clone(disk);
-    gates_down(&g);
-    simdisk_free(&disk);
-    return killed;
-}
-
-static simdisk *killed_at(caravan *c, size_t n)
-{
-    return killed_before(c, true, DCN_DO_OPEN, NULL, n);
-}
-
-static bool is_there(const simdisk *disk, const char *path)
-{
-    return simdisk_get(disk, path, &(size_t){0}) != NULL;
-}
-
-/* The first name in "." that ends so; "": none. */
-static void find_name(simdisk *disk, const char *ending, char out[PART_NAME])
-{
-    const char *names = simdisk_names(disk, "."), *end = strstr(names, ending), *at = end;
-
-    out[0] = '\0';
-    while (at && at > names && at[-1] != ' ')
-        at--;
-    if (at)
-        snprintf(out, PART_NAME, "%.*s", (int)(end - at) + (int)strlen(ending), at);
-}
-
-static void put_bytes(simdisk *disk, const char *path, uint64_t at, const void *data, size_t len)
-{
-    dcn_chunk chunk = {data, len};
-    dcn_file *file = NULL;
-    decant_error err;
-
-    CHECK_OK(dcn_io_open(&disk->io, path, DCN_WRITE, &file, &err), &err);
-    CHECK_OK(dcn_file_write(file, at, &chunk, 1, &err), &err);
-    CHECK_OK(dcn_file_sync(file, &err), &err);
-    dcn_file_close(&file);
-}
 
 static void rename_in(simdisk *disk, const char *folder, const char *from, const char *to)
 {
@@ -99,261 +31,7 @@ static void remove_from(simdisk *disk, const char *folder, const char *name)
     dcn_dir_close(&dir);
 }
 
-/* --- a disk that has lost what it said it had ------------------------------------------------------------------------ */
-
-/* The n-th batch is marked, and the source still has it, and then the part has not. */
-static simdisk *with_bad_batch(caravan *c, size_t n)
-{
-    simdisk *disk = killed_before(c, false, DCN_DO_PUNCH, "a", n);
-    uint8_t garbage[128];
-    char part[PART_NAME];
-
-    CHECK(disk != NULL);
-    find_name(disk, ".jpart", part);
-    memset(garbage, 0x5A, sizeof garbage);
-    put_bytes(disk, part, 64 + 128 * n, garbage, sizeof garbage);
-    return disk;
-}
-
-TEST(recover__takes_the_last_batch_from_the_source_where_the_part_has_lost_it)
-{
-    caravan c;
-
-    caravan_load(&c, &even);
-    for (size_t n = 0; n < 3; n++) {
-        simdisk *bad = with_bad_batch(&c, n);
-        dcn_stage stage;
-
-        for (unsigned undo = 0; undo < 2; undo++) {
-            bool stopped = true;
-
-            for (size_t k = 0; stopped; k++) {
-                simdisk *disk = simdisk_clone(bad);
-                char when[64];
-                gates g;
-                decant_error err;
-
-                gates_up(&g, &disk->io);
-                gates_crash(&g, k);
-                (void)!caravan_recover(disk, undo, &err);
-                stopped = g.fired;
-                gates_down(&g);
-                snprintf(when, sizeof when, "batch %zu, %s stopped at %zu", n, undo ? "undo" : "resume", k);
-                caravan_check_recovers(&c, disk, 0, when, &stage);
-                simdisk_crash_nth(disk, 0, k);
-                caravan_check_recovers(&c, disk, 0, when, &stage);
-                simdisk_free(&disk);
-            }
-        }
-        simdisk_free(&bad);
-    }
-    caravan_close(&c);
-}
-
-/* Zeros of a source that has holes are not written again: they are, where the part does not read as zero. */
-/* Of a crash in which nothing survives that was not synced. */
-static uint64_t nothing(void *ctx, const simdisk_op *op)
-{
-    (void)ctx;
-    (void)op;
-    return 0;
-}
-
-/* Of the marks of one sync all survive but the first: none of them is ever read. */
-static uint64_t all_but_one_mark(void *ctx, const simdisk_op *op)
-{
-    size_t *marks = ctx;
-
-    if (op->change != SIMDISK_WRITE || op->len != DCN_JOURNAL_CELL)
-        return 0;
-    return (*marks)++ ? UINT64_MAX : 0;
-}
-
-/* Resumes; the power goes at the n-th call of a verb on a name. */
-static void resume_until(simdisk *disk, dcn_verb verb, const char *name, size_t n)
-{
-    gates g;
-    decant_error err;
-
-    gates_up(&g, &disk->io);
-    gates_fail(&g, (gates_fault){.nth = n,
-                                 .one_verb = true,
-                                 .verb = verb,
-                                 .name = name,
-                                 .status = DECANT_IO,
-                                 .os_code = EIO,
-                                 .crash = true});
-    (void)!caravan_recover(disk, false, &err);
-    CHECK(g.fired);
-    gates_down(&g);
-}
-
-/* Cells of the journal behind which the next record is put. */
-static uint64_t used_cells(simdisk *disk)
-{
-    dcn_leftover l;
-    dcn_dir *dir = NULL;
-    uint64_t used;
-    decant_error err;
-
-    CHECK_OK(dcn_io_open_dir(&disk->io, ".", &dir, &err), &err);
-    CHECK_OK(dcn_leftover_open(&l, dir, journal, false, &err), &err);
-    used = l.journal.next;
-    dcn_leftover_close(&l);
-    dcn_dir_close(&dir);
-    return used;
-}
-
-/* A mark that is lost takes no room in the journal, however often it is: there is as much for either way as there was. */
-TEST(recover__may_lose_its_marks_any_number_of_times)
-{
-    enum { TIMES = 200, SYNCS = 1 /* of the journal before that of the marks: of what was found */ };
-    static const caravan_scene scene = {
-        .name = "together",
-        .sources = {{.name = "s/a", .len = 128}, {.name = "s/b", .len = 64}, {.name = "s/c", .len = 192}},
-        .outputs = {{.name = "p", .held = 16, .pieces = {{-1, 0, 64}, {0, 0, 128}, {1, 0, 64}, {2, 0, 192}}}},
-        .batch = 256,
-        .unit = 64};
-    caravan c;
-    decant_error err;
-
-    caravan_load(&c, &scene);
-    for (unsigned undo = 0; undo < 2; undo++) {
-        simdisk *disk = killed_before(&c, false, DCN_DO_SYNC, journal, 2); /* READY is there, and the marks are lost */
-        uint64_t used;
-
-        CHECK(disk != NULL);
-        simdisk_crash(disk, nothing, NULL);
-        used = used_cells(disk);
-        for (unsigned i = 0; i < TIMES; i++) {
-            bool was_torn = i && i % 2 == 0; /* what is there is zeroed first */
-            size_t marks = 0;
-
-            resume_until(disk, DCN_DO_SYNC, journal, SYNCS + was_torn);
-            simdisk_crash(disk, i % 2 ? all_but_one_mark : nothing, &marks);
-            CHECK_EQ(marks, i % 2 ? 3 : 0);
-            CHECK_EQ(used_cells(disk), used);
-        }
-        CHECK_OK(caravan_recover(disk, undo, &err), &err);
-        CHECK(undo ? caravan_is_old(&c, disk) : caravan_is_new(&c, disk));
-        simdisk_free(&disk);
-    }
-    caravan_close(&c);
-}
-
-/* A disk that loses what it said it had, again and again, has each time the same batch drained again: the way back stays. */
-TEST(recover__leaves_room_in_the_journal_for_the_way_back)
-{
-    enum { TIMES = 200 };
-    simdisk *disk;
-    size_t refused = 0;
-    caravan c;
-
-    caravan_load(&c, &even);
-    disk = with_bad_batch(&c, 0);
-    for (unsigned i = 0; i < TIMES; i++) {
-        uint8_t garbage[128];
-        char part[PART_NAME];
-        gates g;
-        decant_error err;
-
-        gates_up(&g, &disk->io);
-        gates_fail(&g, (gates_fault){.one_verb = true,
-                                     .verb = DCN_DO_PUNCH,
-                                     .name = "a",
-                                     .status = DECANT_IO,
-                                     .os_code = EIO,
-                                     .crash = true});
-        if (caravan_recover(disk, false, &err) == DECANT_INTERRUPTED && !g.fired) {
-            CHECK_HAS(err.message, "too often");
-            refused++;
-        }
-        gates_down(&g);
-        find_name(disk, ".jpart", part);
-        memset(garbage, 0x5A, sizeof garbage);
-        put_bytes(disk, part, 64, garbage, sizeof garbage);
-    }
-    CHECK(refused > 0);
-    for (unsigned i = 0; i < 2; i++) {
-        simdisk *after = simdisk_clone(disk);
-        decant_error err;
-
-        if (i)
-            simdisk_crash(after, nothing, NULL);
-        CHECK_OK(caravan_recover(after, true, &err), &err);
-        CHECK(caravan_is_old(&c, after));
-        simdisk_free(&after);
-    }
-    simdisk_free(&disk);
-    caravan_close(&c);
-}
-
-TEST(recover__writes_zeros_too_where_the_part_has_lost_them)
-{
-    caravan_scene holey = even;
-    simdisk *disk;
-    caravan c;
-    dcn_stage stage;
-
-    holey.sources[0].zero_at = 64;
-    holey.sources[0].zeros = 64;
-    holey.sources[0].sparse = true;
-    caravan_load(&c, &holey);
-    disk = with_bad_batch(&c, 0);
-    CHECK(caravan_check_recovers(&c, disk, 0, "holes", &stage));
-    simdisk_free(&disk);
-    caravan_close(&c);
-}
-
-TEST(recover__touches_nothing_where_neither_has_the_last_batch)
-{
-    simdisk *disk;
-    caravan c;
-    uint8_t garbage[128] = {1};
-    char part[PART_NAME];
-
-    caravan_load(&c, &even);
-    disk = killed_before(&c, false, DCN_DO_WRITE, journal, 4); /* two marks are made, and what they cover is freed */
-    CHECK(disk != NULL);
-    find_name(disk, ".jpart", part);
-    put_bytes(disk, part, 64 + 128, garbage, sizeof garbage);
-    for (unsigned undo = 0; undo < 2; undo++) {
-        simdisk *after = simdisk_clone(disk);
-        decant_error err;
-
-        CHECK_FAILS(caravan_recover(after, undo, &err), DECANT_CHANGED, &err);
-        CHECK(err.hint[0]);
-        CHECK_BYTES(simdisk_get(after, "s/a.moving", &(size_t){0}), 384, simdisk_get(disk, "s/a.moving", &(size_t){0}),
-                    384);
-        CHECK(is_there(after, part) && is_there(after, journal));
-        simdisk_free(&after);
-    }
-    simdisk_free(&disk);
-    caravan_close(&c);
-}
-
 /* --- names ----------------------------------------------------------------------------------------------------------- */
-
-/* Each scene, and each of its states that has something of the sort. */
-typedef void meddle(caravan *c, simdisk *disk, const char *when);
-
-static void everywhere(meddle *act, size_t stride)
-{
-    for (size_t i = 0; i < caravan_scene_count; i++) {
-        simdisk *disk;
-        caravan c;
-
-        caravan_load(&c, &caravan_scenes[i]);
-        for (size_t n = 0; (disk = killed_at(&c, n)); n += stride) {
-            char when[64];
-
-            snprintf(when, sizeof when, "%s, killed at %zu", c.scene->name, n);
-            act(&c, disk, when);
-            simdisk_free(&disk);
-        }
-        caravan_close(&c);
-    }
-}
 
 static const char again[] = "downloaded again";
 
@@ -361,7 +39,7 @@ static void take_the_name(caravan *c, simdisk *disk, const char *when)
 {
     dcn_stage stage;
 
-    if (is_there(disk, "s/a") || !is_there(disk, "s/a.moving") || !caravan_journal(disk, &stage))
+    if (stopped_has(disk, "s/a") || !stopped_has(disk, "s/a.moving") || !caravan_journal(disk, &stage))
         return;
     simdisk_put_text(disk, "s/a", again);
     for (unsigned undo = 0; undo < 2; undo++) {
@@ -382,14 +60,14 @@ static void take_the_name(caravan *c, simdisk *disk, const char *when)
 
 TEST(recover__leaves_a_file_alone_that_has_come_under_the_name_of_a_source)
 {
-    everywhere(take_the_name, 1);
+    stopped_everywhere(take_the_name, 1);
 }
 
 static void name_it_back(caravan *c, simdisk *disk, const char *when)
 {
     dcn_stage stage;
 
-    if (is_there(disk, "s/a") || !is_there(disk, "s/a.moving") || !caravan_journal(disk, &stage) ||
+    if (stopped_has(disk, "s/a") || !stopped_has(disk, "s/a.moving") || !caravan_journal(disk, &stage) ||
         stage == DCN_STAGE_COMMITTED)
         return;
     rename_in(disk, "s", "a.moving", "a");
@@ -405,7 +83,7 @@ static void name_it_back(caravan *c, simdisk *disk, const char *when)
 
 TEST(recover__finds_a_source_that_somebody_has_renamed_back)
 {
-    everywhere(name_it_back, 1);
+    stopped_everywhere(name_it_back, 1);
 }
 
 /* What was there stays, whatever the next save says. */
@@ -414,19 +92,19 @@ static void lose_the_journal(caravan *c, simdisk *disk, const char *when)
     static const caravan_scene next = {
         .name = "next", .outputs = {{.name = "p", .held = 8, .replace = true, .pieces = {{-1, 0, 50}}}}, .unit = 64};
     caravan other;
-    char *before, part[PART_NAME];
+    char *before, part[STOPPED_NAME];
     dcn_stage stage;
     decant_error err;
 
-    find_name(disk, ".jpart", part);
+    stopped_find(disk, ".jpart", part);
     if (!part[0] || strncmp(part, "p.", 2) != 0 || !caravan_journal(disk, &stage))
         return;
-    remove_from(disk, ".", journal);
+    remove_from(disk, ".", stopped_journal);
     before = strdup(simdisk_names(disk, "s"));
     caravan_load(&other, &next);
     CHECK_FAILS(caravan_pour(&other, disk, &(caravan_how){0}, &err), DECANT_BUSY, &err);
     CHECK_OK(caravan_recover(disk, true, &err), &err);
-    if (!is_there(disk, part) || strcmp(before, simdisk_names(disk, "s")) != 0)
+    if (!stopped_has(disk, part) || strcmp(before, simdisk_names(disk, "s")) != 0)
         test_fail(__FILE__, __LINE__, "%s: %s", when, simdisk_names(disk, "s"));
     free(before);
     caravan_close(&other);
@@ -435,7 +113,7 @@ static void lose_the_journal(caravan *c, simdisk *disk, const char *when)
 
 TEST(save__removes_no_part_that_has_lost_its_journal)
 {
-    everywhere(lose_the_journal, 1);
+    stopped_everywhere(lose_the_journal, 1);
 }
 
 /* A file that has given up nothing yet is not needed to undo. */
@@ -444,22 +122,22 @@ static void lose_a_whole_source(caravan *c, simdisk *disk, const char *when)
     dcn_stage stage;
     decant_error err;
 
-    if (c->source_count < 2 || !is_there(disk, c->scene->sources[1].name) || !caravan_journal(disk, &stage) ||
+    if (c->source_count < 2 || !stopped_has(disk, c->scene->sources[1].name) || !caravan_journal(disk, &stage) ||
         stage == DCN_STAGE_COMMITTED)
         return;
     remove_from(disk, "s", c->scene->sources[1].name + 2);
     if (stage == DCN_STAGE_READY && !caravan_recover(disk, false, &err))
         test_fail(__FILE__, __LINE__, "%s: finished without a source", when);
-    if (is_there(disk, "s/b.moving")) /* its other name */
+    if (stopped_has(disk, "s/b.moving")) /* its other name */
         return;
     if (caravan_recover(disk, true, &err))
         test_fail(__FILE__, __LINE__, "%s: %s", when, decant_error_text(&err));
-    CHECK(!is_there(disk, journal) && is_there(disk, "s/a") && !is_there(disk, "s/a.moving"));
+    CHECK(!stopped_has(disk, stopped_journal) && stopped_has(disk, "s/a") && !stopped_has(disk, "s/a.moving"));
 }
 
 TEST(recover__undoes_without_a_source_that_has_given_up_nothing)
 {
-    everywhere(lose_a_whole_source, 1);
+    stopped_everywhere(lose_a_whole_source, 1);
 }
 
 /* A file that has given up nothing yet is somebody's again: its time is as he left it. */
@@ -469,8 +147,8 @@ static void touch_a_whole_source(caravan *c, simdisk *disk, const char *when)
     int64_t time;
     decant_error err;
 
-    if (c->source_count < 2 || !is_there(disk, c->scene->sources[1].name) || !caravan_journal(disk, &stage) ||
-        stage == DCN_STAGE_COMMITTED || is_there(disk, "s/b.moving") ||
+    if (c->source_count < 2 || !stopped_has(disk, c->scene->sources[1].name) || !caravan_journal(disk, &stage) ||
+        stage == DCN_STAGE_COMMITTED || stopped_has(disk, "s/b.moving") ||
         simdisk_mtime_of(disk, c->scene->sources[1].name) != c->times[1])
         return;
     simdisk_touch(disk, c->scene->sources[1].name);
@@ -486,18 +164,18 @@ static void touch_a_whole_source(caravan *c, simdisk *disk, const char *when)
 
 TEST(recover__leaves_the_time_of_a_source_that_has_given_up_nothing)
 {
-    everywhere(touch_a_whole_source, 1);
+    stopped_everywhere(touch_a_whole_source, 1);
 }
 
 TEST(recover__stops_where_a_part_is_another_file)
 {
     caravan c;
     simdisk *disk;
-    char part[PART_NAME];
+    char part[STOPPED_NAME];
 
-    caravan_load(&c, &even);
-    disk = killed_before(&c, false, DCN_DO_PUNCH, "a", 1);
-    find_name(disk, ".jpart", part);
+    caravan_load(&c, &stopped_even);
+    disk = stopped_before(&c, false, DCN_DO_PUNCH, "a", 1);
+    stopped_find(disk, ".jpart", part);
     rename_in(disk, ".", part, "elsewhere");
     for (unsigned undo = 0; undo < 2; undo++) {
         decant_error err;
@@ -521,8 +199,8 @@ TEST(recover__spares_what_is_whole_where_an_output_has_been_moved_away)
     decant_error err;
 
     caravan_load(&c, &caravan_scenes[3]);
-    disk = killed_before(&c, false, DCN_DO_REMOVE, "c", 0);
-    CHECK(disk != NULL && is_there(disk, "p") && is_there(disk, "s/c"));
+    disk = stopped_before(&c, false, DCN_DO_REMOVE, "c", 0);
+    CHECK(disk != NULL && stopped_has(disk, "p") && stopped_has(disk, "s/c"));
     rename_in(disk, ".", "p", "mine");
     CHECK_OK(caravan_recover(disk, false, &err), &err);
     CHECK_TEXT(simdisk_names(disk, "."), "mine q");
@@ -538,7 +216,7 @@ TEST(recover__finishes_when_the_folder_of_the_sources_is_gone)
     caravan c;
 
     caravan_load(&c, &caravan_scenes[3]);
-    disk = killed_before(&c, false, DCN_DO_RENAME, ".jpart", 0);
+    disk = stopped_before(&c, false, DCN_DO_RENAME, ".jpart", 0);
     for (unsigned undo = 0; undo < 2; undo++) {
         gates g;
         decant_error err;
@@ -570,7 +248,7 @@ static int come_by(void *ctx, uint64_t done, uint64_t total)
     (void)done;
     (void)total;
     if (v->calls++ == v->at)
-        v->act(v->disk, is_there(v->disk, v->path) ? v->path : v->other);
+        v->act(v->disk, stopped_has(v->disk, v->path) ? v->path : v->other);
     return 0;
 }
 
@@ -614,8 +292,8 @@ static void visit_at_any_time(const caravan_scene *scene, visit v)
 
 TEST(consume__is_undone_when_somebody_changes_or_opens_a_source)
 {
-    visit_at_any_time(&even, (visit){.act = simdisk_touch, .path = "s/a", .other = "s/a.moving"});
-    visit_at_any_time(&even, (visit){.act = open_it, .path = "s/a", .other = "s/a.moving"});
+    visit_at_any_time(&stopped_even, (visit){.act = simdisk_touch, .path = "s/a", .other = "s/a.moving"});
+    visit_at_any_time(&stopped_even, (visit){.act = open_it, .path = "s/a", .other = "s/a.moving"});
     /* one that is copied is looked at again at the end */
     visit_at_any_time(&caravan_scenes[3], (visit){.act = simdisk_touch, .path = "s/c", .other = "s/c"});
 }
@@ -649,12 +327,12 @@ TEST(consume__leaves_the_time_of_a_source_that_has_given_up_nothing)
 static void hear_of_a_failure(simdisk *disk, const char *path)
 {
     const dcn_gate *gate = disk->io.gate;
-    char part[PART_NAME];
+    char part[STOPPED_NAME];
     dcn_file *file = NULL;
     decant_error err;
 
     (void)path;
-    find_name(disk, ".jpart", part);
+    stopped_find(disk, ".jpart", part);
     disk->io.gate = NULL;
     CHECK_OK(dcn_io_open(&disk->io, part, DCN_READ, &file, &err), &err);
     disk->lie_at = 1;
@@ -677,7 +355,7 @@ TEST(recover__reads_the_last_batch_from_the_disk_and_not_from_the_cache)
         char when[64];
         decant_error err;
 
-        caravan_load(&c, &even);
+        caravan_load(&c, &stopped_even);
         v.disk = caravan_disk(&c);
         gates_up(&g, &v.disk->io);
         gates_fail(
@@ -687,7 +365,7 @@ TEST(recover__reads_the_last_batch_from_the_disk_and_not_from_the_cache)
         came = v.calls > at;
         killed = simdisk_clone(v.disk);
         snprintf(when, sizeof when, "lost at %zu", at);
-        if (caravan_journal(killed, &stage) && stage == DCN_STAGE_READY && is_there(killed, "s/a.moving")) {
+        if (caravan_journal(killed, &stage) && stage == DCN_STAGE_READY && stopped_has(killed, "s/a.moving")) {
             lost++;
             for (unsigned undo = 0; undo < 2; undo++) {
                 simdisk *after = simdisk_clone(killed);
@@ -725,7 +403,7 @@ TEST(consume__frees_nothing_that_does_not_come_back_from_the_disk_if_asked_to_lo
         caravan c;
         decant_error err;
 
-        caravan_load(&c, &even);
+        caravan_load(&c, &stopped_even);
         v.disk = caravan_disk(&c);
         CHECK_FAILS(
             caravan_pour(&c, v.disk, &(caravan_how){.progress = come_by, .progress_ctx = &v, .proof = &proof}, &err),
@@ -743,12 +421,12 @@ TEST(recover__leaves_alone_what_another_process_works_on)
     caravan c;
     decant_error err;
 
-    caravan_load(&c, &even);
-    disk = killed_before(&c, false, DCN_DO_PUNCH, "a", 1);
-    simdisk_hold(disk, journal, true);
+    caravan_load(&c, &stopped_even);
+    disk = stopped_before(&c, false, DCN_DO_PUNCH, "a", 1);
+    simdisk_hold(disk, stopped_journal, true);
     CHECK_FAILS(caravan_recover(disk, false, &err), DECANT_BUSY, &err);
     CHECK_FAILS(caravan_recover(disk, true, &err), DECANT_BUSY, &err);
-    simdisk_hold(disk, journal, false);
+    simdisk_hold(disk, stopped_journal, false);
     simdisk_hold(disk, "s/a.moving", true);
     CHECK_FAILS(caravan_recover(disk, false, &err), DECANT_BUSY, &err);
     CHECK_FAILS(caravan_recover(disk, true, &err), DECANT_BUSY, &err);
@@ -773,7 +451,7 @@ static void take_other_name(simdisk *disk, const char *path)
 TEST(consume__replaces_nothing_under_the_other_name_of_a_source)
 {
     for (unsigned lacks = 0; lacks < 2; lacks++) {
-        caravan_scene scene = even;
+        caravan_scene scene = stopped_even;
         visit v = {.at = 2, .act = take_other_name, .path = "s/a", .other = "s/a"};
         decant_error err;
         caravan c;
@@ -806,7 +484,7 @@ TEST(consume__says_that_it_is_interrupted_when_a_part_cannot_be_removed)
     dcn_stage stage;
     decant_error err;
 
-    caravan_load(&c, &even);
+    caravan_load(&c, &stopped_even);
     disk = caravan_disk(&c);
     gates_up(&g, &disk->io);
     gates_fail(
@@ -844,108 +522,4 @@ TEST(consume__goes_on_when_something_cannot_be_freed)
             caravan_close(&c);
         }
     }
-}
-
-/* --- journals -------------------------------------------------------------------------------------------------------- */
-
-enum { CELL = 512 };
-
-typedef enum damage { FLIP, ERASE, SWAP, DOUBLE, CUT, DAMAGES } damage;
-
-/* @return false: such damage is none that can be told from what a crash leaves */
-static bool damage_cell(uint8_t *cells, size_t *count, size_t used, size_t together, size_t i, damage how)
-{
-    uint8_t saved[CELL];
-
-    switch (how) {
-    case FLIP:
-        cells[i * CELL + 40] ^= 1;
-        return true;
-    case ERASE:
-        memset(cells + i * CELL, 0, CELL);
-        return i + together < used;
-    case SWAP:
-        memcpy(saved, cells + i * CELL, CELL);
-        memcpy(cells + i * CELL, cells + (i + 1) * CELL, CELL);
-        memcpy(cells + (i + 1) * CELL, saved, CELL);
-        return i + 1 < used;
-    case DOUBLE:
-        memcpy(cells + (i + 1) * CELL, cells + i * CELL, CELL);
-        return true;
-    default:
-        *count = i + 1;
-        return true;
-    }
-}
-
-/* Nothing is lost: the inputs are whole, under their names, or the outputs are. */
-static bool is_whole(const caravan *c, const simdisk *disk)
-{
-    size_t landed = 0;
-
-    while (landed < c->output_count && caravan_has_landed(c, disk, landed))
-        landed++;
-    for (size_t i = 0; i < c->source_count && landed < c->output_count; i++) {
-        size_t len = 0;
-        const uint8_t *data = simdisk_get(disk, c->scene->sources[i].name, &len);
-
-        if (!data || len != c->scene->sources[i].len || memcmp(data, c->sources[i], len) != 0)
-            return false;
-    }
-    return true;
-}
-
-/* Recovery with a journal that says something else: right, or it stops, and with the right one all is there. */
-static void recover_damaged(caravan *c, const simdisk *before, const uint8_t *right, size_t count, const uint8_t *cells,
-                            size_t left, const char *when)
-{
-    for (unsigned undo = 0; undo < 2; undo++) {
-        simdisk *disk = simdisk_clone(before);
-        dcn_stage stage;
-        decant_error err;
-
-        simdisk_put(disk, journal, cells, left * CELL);
-        if (caravan_recover(disk, undo, &err)) {
-            CHECK(err.hint[0]);
-            simdisk_put(disk, journal, right, count * CELL);
-            caravan_check_recovers(c, disk, 0, when, &stage);
-        } else if (!(undo ? is_whole(c, disk) : caravan_is_new(c, disk))) {
-            test_fail(__FILE__, __LINE__, "%s, %s: destroyed: %s", when, undo ? "undo" : "resume",
-                      simdisk_names(disk, "s"));
-        }
-        simdisk_free(&disk);
-    }
-}
-
-static void damage_journal(caravan *c, simdisk *disk, const char *when)
-{
-    size_t len = 0, count, used;
-    const uint8_t *now = simdisk_get(disk, journal, &len);
-    uint8_t *right, *copy;
-
-    if (!now || len < CELL)
-        return;
-    right = malloc(2 * len + CELL);
-    CHECK(right != NULL);
-    memcpy(right, now, len);
-    copy = right + len;
-    count = used = len / CELL;
-    while (used && !right[(used - 1) * CELL])
-        used--;
-    for (size_t i = 0; i < used; i++)
-        for (damage how = FLIP; how < DAMAGES; how++) {
-            size_t left = count;
-            char what[100];
-
-            memcpy(copy, right, len);
-            snprintf(what, sizeof what, "%s, damage %d of cell %zu of %zu", when, (int)how, i, used);
-            if (damage_cell(copy, &left, used, c->source_count, i, how) && i + 1 < count)
-                recover_damaged(c, disk, right, count, copy, left, what);
-        }
-    free(right);
-}
-
-TEST(recover__destroys_nothing_when_its_journal_is_damaged)
-{
-    everywhere(damage_journal, TEST_IS_SLOW ? 20 : 5);
 }
