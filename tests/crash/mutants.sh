@@ -6,10 +6,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 build=build/mutants
-tests=(tests/unit/pour/test_journal.c tests/unit/pour/test_runs.c tests/unit/pour/test_given.c tests/crash/test_meddling.c tests/crash/test_losing.c
-    tests/unit/output/test_file.c tests/unit/pour/test_pour.c tests/unit/pour/test_crew.c tests/fault/test_pour.c
-    tests/crash/test_pour.c tests/memory/test_laziness.c tests/unit/pour/test_outputs.c tests/unit/pour/test_recover.c
-    tests/unit/api/test_consume.c tests/fault/test_outputs.c tests/fault/test_consume.c tests/crash/test_outputs.c tests/crash/test_consume.c)
+tests=(tests/unit/pour/test_journal.c tests/unit/pour/test_runs.c tests/unit/pour/test_given.c
+    tests/crash/test_meddling.c tests/crash/test_losing.c tests/unit/output/test_file.c tests/unit/pour/test_pour.c
+    tests/unit/pour/test_crew.c tests/fault/test_pour.c tests/crash/test_pour.c tests/memory/test_laziness.c
+    tests/unit/pour/test_outputs.c tests/unit/pour/test_recover.c tests/unit/api/test_consume.c
+    tests/fault/test_outputs.c tests/fault/test_consume.c tests/crash/test_outputs.c tests/crash/test_consume.c)
 flags=(-std=gnu11 -D_GNU_SOURCE= -O1 -g -w -fsanitize=address,undefined -fno-sanitize-recover=all -Iinclude -Isrc -Itests
     "-DTEST_DATA=\"$PWD/tests/data\"" "-DTEST_SCRATCH=\"$PWD/$build\"")
 # The system calls that tests/support/syscalls.c stands in for, as CMake has them.
